@@ -1,0 +1,1 @@
+"""What makes text searchable: analyzer, abstract chunk, postings, vectors and their profiles, embedders."""

@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class IndexingConfig(AppConfig):
+    name = "apps.indexing"
+    label = "indexing"
+    verbose_name = "Indexing"

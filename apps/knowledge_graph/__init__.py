@@ -1,0 +1,1 @@
+"""Typed nodes, edges and evidence: a projection of canonical markdown."""

@@ -1,0 +1,1 @@
+"""The MCP server: a tool table over the rooms below."""

@@ -1,0 +1,1 @@
+"""Repositories: git mirrors, sync, their documents and code."""

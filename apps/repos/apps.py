@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class ReposConfig(AppConfig):
+    name = "apps.repos"
+    label = "repos"
+    verbose_name = "Repositories"

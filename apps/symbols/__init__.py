@@ -1,0 +1,1 @@
+"""Source code to structure: languages, symbols, signatures, calls, imports. No Django."""

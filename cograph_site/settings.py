@@ -1,0 +1,102 @@
+"""Django settings. Everything that an operator may choose comes from the environment by `configuration.py`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import dj_database_url
+
+from cograph_site import configuration
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+COGRAPH = configuration.read(os.environ)
+
+DEBUG = COGRAPH.debug
+SECRET_KEY = COGRAPH.django_secret_key or "unsafe-until-up-gives-a-key"
+ALLOWED_HOSTS = list(COGRAPH.allowed_hosts)
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "guardian",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_htmx",
+    "django_q",
+    "apps.access",
+    "apps.jobs",
+    "apps.indexing",
+    "apps.repos",
+    "apps.collections",
+    "apps.knowledge_graph",
+    "apps.retrieval",
+    "apps.mcp",
+    "cograph_site",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "cograph_site.urls"
+WSGI_APPLICATION = "cograph_site.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASES = {
+    "default": dj_database_url.parse(
+        os.environ.get("DATABASE_URL", "postgresql:///cograph"), conn_max_age=None, conn_health_checks=True
+    )
+}
+
+AUTH_USER_MODEL = "access.User"
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+ANONYMOUS_USER_NAME = None
+SILENCED_SYSTEM_CHECKS = ["guardian.W001"]  # guardian is asked by apps.access alone, never through has_perm
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = COGRAPH.data_path / "static"
+
+APPEND_SLASH = False
+
+Q_CLUSTER = {
+    "name": "cograph",
+    "orm": "default",
+    "workers": 1,
+    "timeout": 30000,
+    "retry": 40000,
+    "max_attempts": 1,
+}
