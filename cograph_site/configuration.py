@@ -239,7 +239,7 @@ def _convert(variable: str, text: str, kind: object) -> object:
         raise ConfigurationError(f"{variable} is {text!r}; allowed are 1, 0, true, false, on, off")
     if kind == tuple[str, ...]:
         return tuple(part.strip() for part in text.split(",") if part.strip())
-    if kind == int or kind == int | None:
+    if kind in (int, int | None):
         try:
             number = int(text)
         except ValueError:
@@ -247,7 +247,7 @@ def _convert(variable: str, text: str, kind: object) -> object:
         if number < 0:
             raise ConfigurationError(f"{variable} is {text!r}; allowed is a whole number of 0 or more")
         return number
-    if kind == float or kind == float | None:
+    if kind in (float, float | None):
         try:
             return float(text)
         except ValueError:
