@@ -1,1 +1,1 @@
-"""Bytes to structure: encodings, front matter, one syntax tree, anchors, links, the two chunkers, safe HTML. No Django."""
+"""Bytes to structure: encodings, front matter, one tree, anchors, links, both chunkers, safe HTML. No Django."""
