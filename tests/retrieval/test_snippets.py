@@ -1,0 +1,89 @@
+"""Snippets are exact slices opened at the match: `retrieval.md` facts 82 to 84."""
+
+from __future__ import annotations
+
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.retrieval.snippets import Match, Snippet, snip
+
+
+def find(source: str, *terms: str) -> list[Match]:
+    found = [Match(m.start(), m.end(), term) for term in terms for m in regex.finditer(regex.escape(term), source)]
+    return sorted(found, key=lambda match: match.start)
+
+
+WORDS = " ".join(f"word{n}" for n in range(200))
+
+
+def check_slice(snippet: Snippet, source: str, chars: int) -> None:
+    assert snippet.text == source[snippet.start : snippet.end]
+    assert len(snippet.text) <= chars
+    assert source.encode()[snippet.start_byte : snippet.end_byte].decode() == snippet.text
+    assert "".join(piece for piece, _ in snippet.parts()) == snippet.text
+
+
+def test_retrieval_fact_82_whole_middle_end_none() -> None:
+    whole = snip("short text", find("short text", "text"), {"text": 1.0})
+    assert (whole.text, whole.truncated, whole.anchored) == ("short text", False, True)
+
+    middle = snip(WORDS, find(WORDS, "word100 "), {"word100 ": 1.0}, chars=100)
+    assert middle.cut_before and middle.cut_after
+    assert "word100" in middle.text
+    check_slice(middle, WORDS, 100)
+
+    end = snip(WORDS, find(WORDS, "word199"), {"word199": 1.0}, chars=100)
+    assert end.cut_before and not end.cut_after
+    assert end.text.endswith("word199")
+
+    head = snip(WORDS, [], {}, chars=100)
+    assert head.text.startswith("word0 word1") and not head.anchored and head.cut_after and not head.cut_before
+
+
+@pytest.mark.parametrize("chars", [79, 4001])
+def test_retrieval_fact_83_bounds_are_refused(chars: int) -> None:
+    with pytest.raises(ValueError, match="allowed are 80 to 4000"):
+        snip("text", [], {}, chars=chars)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Проверка кириллицы без единого пропуска. " * 20,
+        "👩🏽‍💻" * 300,
+        "数据库备份每天凌晨执行。" * 60,
+        "line one\nline two\n" * 50,
+    ],
+)
+def test_retrieval_fact_83_no_broken_character(source: str) -> None:
+    middle = source[len(source) // 2 : len(source) // 2 + 4].strip() or "l"
+    matches = find(source, middle)
+    snippet = snip(source, matches, {match.term: 1.0 for match in matches}, chars=80, first_line=11)
+    check_slice(snippet, source, 80)
+    boundaries = {match.start() for match in regex.finditer(r"\X", source)} | {len(source)}
+    assert snippet.start in boundaries and snippet.end in boundaries
+    assert snippet.start_line == 11 + source[: snippet.start].count("\n")
+
+
+def test_retrieval_fact_84_marks_split_and_never_paste() -> None:
+    source = "<img src=x onerror=alert(1)> token"
+    snippet = snip(source, find(source, "token"), {"token": 1.0})
+    assert snippet.parts() == [("<img src=x onerror=alert(1)> ", False), ("token", True)]
+
+
+def test_two_rare_words_together_beat_one_common_word_often() -> None:
+    source = ("common " * 60) + ("filler " * 60) + "rare word and scarce word " + ("filler " * 60)
+    matches = find(source, "common", "rare", "scarce")
+    snippet = snip(source, matches, {"common": 1.0, "rare": 2.0, "scarce": 2.0}, chars=120)
+    assert "rare word and scarce" in snippet.text
+
+
+@given(st.text(alphabet="ab \n€é👍", min_size=1, max_size=600), st.integers(80, 200))
+def test_any_text_gives_a_slice_that_holds_its_best_match(source: str, chars: int) -> None:
+    matches = find(source, "a", "b")
+    snippet = snip(source, matches, {"a": 1.0, "b": 3.0}, chars=chars)
+    check_slice(snippet, source, chars)
+    if "b" in source:
+        assert "b" in snippet.text
