@@ -73,7 +73,7 @@ def _start() -> None:
             "logging_collector=off",
         ],
         stdout=subprocess.DEVNULL,
-        stderr=(root / "log").open("wb"),
+        stderr=subprocess.DEVNULL,
         env=environment,
         cwd=root,
         **who,  # type: ignore[call-overload]
