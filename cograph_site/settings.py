@@ -92,11 +92,22 @@ STATIC_ROOT = COGRAPH.data_path / "static"
 
 APPEND_SLASH = False
 
+# The Job row is the truth and a message may vanish or come twice, so the queue itself never tries again.
+# timeout > longest deadline of a kind (6 h); retry > timeout. One worker a cluster: a hung one is replaced whole.
 Q_CLUSTER = {
     "name": "cograph",
     "orm": "default",
     "workers": 1,
+    "daemonize_workers": False,
+    "queue_limit": 1,
     "timeout": 30000,
     "retry": 40000,
     "max_attempts": 1,
+    "ack_failures": True,
+    "save_limit": -1,
+    "scheduler": False,
+    "catch_up": False,
+    "recycle": 500,
+    "max_rss": 1_500_000,
+    "log_level": "WARNING",
 }

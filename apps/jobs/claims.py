@@ -1,0 +1,84 @@
+"""Taking a queued job: one conditional UPDATE decides among any number of workers and messages."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from apps.jobs.kinds import Slot, find_kind
+from apps.jobs.models import Job, JobAttempt
+
+BEHIND_MANUAL = "other work comes first"
+
+_CLAIM = """
+UPDATE jobs_job AS job SET
+    status = 'running', lease_token = %(token)s,
+    lease_expires = statement_timestamp() + %(lease)s * interval '1 second',
+    attempts = attempts + 1, runs = runs + 1,
+    started_at = coalesce(started_at, statement_timestamp()), attempt_started_at = statement_timestamp(),
+    stage = '', done = NULL, total = NULL, counting_from = NULL, counting_base = 0, progress_at = NULL,
+    waiting_reason = '', not_before = NULL, resend_at = NULL, sends = 0
+WHERE id = %(id)s AND status = 'queued' AND NOT cancel_requested
+  AND (not_before IS NULL OR not_before <= statement_timestamp())
+  AND (%(limit)s IS NULL
+       OR (SELECT count(*) FROM jobs_job AS other WHERE other.status = 'running' AND other.slot = %(slot)s) < %(limit)s)
+  AND (cause <> 'schedule' OR NOT EXISTS (
+       SELECT FROM jobs_job AS other
+       WHERE other.status = 'queued' AND other.cause <> 'schedule' AND other.slot IN ('', %(slot)s)
+         AND (other.not_before IS NULL OR other.not_before <= statement_timestamp())))
+RETURNING id
+"""
+
+
+def worker_name() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def claim(job_id: UUID) -> Job | None:
+    """The job, now running under a fresh lease of this worker; None when it is not to be had (and then it says why)."""
+    job = Job.objects.filter(pk=job_id).first()
+    if job is None or job.status != "queued":
+        return None
+    kind = find_kind(job.kind, job.source_kind)
+    slot = kind.slot(job) if kind is not None and kind.slot else None
+    token = uuid.uuid4()
+    with transaction.atomic(), connection.cursor() as cursor:
+        if slot is not None:
+            # Two claims of one slot must not both count the same free place.
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('jobs.slot:' || %s, 0))", [slot.name])
+            if slot.name != job.slot:
+                Job.objects.filter(pk=job.pk, status="queued").update(slot=slot.name)
+        cursor.execute(
+            _CLAIM,
+            {
+                "id": job_id,
+                "token": token,
+                "lease": settings.COGRAPH.jobs.lease_seconds,
+                "slot": slot.name if slot else "",
+                "limit": slot.limit if slot else None,
+            },
+        )
+        if cursor.fetchone() is None:
+            _say_why(job_id, slot)
+            return None
+        job.refresh_from_db()
+        JobAttempt.objects.create(
+            job=job, number=job.runs, worker=worker_name(), started_at=job.attempt_started_at or timezone.now()
+        )
+    return job
+
+
+def _say_why(job_id: UUID, slot: Slot | None) -> None:
+    """Mark a due job that found no place, so that a finishing job sends for it."""
+    reason = BEHIND_MANUAL
+    if slot is not None:
+        running = Job.objects.filter(status="running", slot=slot.name).count()
+        if running >= slot.limit:
+            reason = slot.waiting.format(running=running)
+    Job.objects.filter(pk=job_id, status="queued", not_before__isnull=True).update(waiting_reason=reason[:200])

@@ -1,0 +1,114 @@
+"""The per-file report: writing it, counting it, keeping it small."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Count, Q
+from psycopg.types.json import Jsonb
+
+from apps.jobs.models import ItemState, Job, JobItem, Status
+
+_STORED = ("created", "replaced", "moved")
+
+_UPSERT = """
+INSERT INTO jobs_jobitem AS item
+    (job_id, path, state, reason, message, line, "column", size, milliseconds, chunks, warning, details)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (job_id, path) DO UPDATE SET
+    (state, reason, message, line, "column", size, milliseconds, chunks, warning, details) =
+    (excluded.state, excluded.reason, excluded.message, excluded.line, excluded."column", excluded.size,
+     excluded.milliseconds, excluded.chunks, excluded.warning, excluded.details)
+WHERE NOT (excluded.state = 'unchanged' AND item.state IN ('created', 'replaced', 'moved'))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    path: str
+    state: ItemState
+    reason: str
+    message: str
+    line: int | None
+    column: int | None
+    size: int | None
+    milliseconds: int | None
+    chunks: int | None
+    warning: bool
+    details: dict[str, Any]
+
+
+def write_items(job: Job, items: Sequence[Item]) -> None:
+    """Store the items of ``job``, the last one of a path winning.
+
+    A file that an earlier attempt stored is met again as unchanged; for the job as a whole it keeps its first state.
+    The same holds across retries of a job that never succeeded.
+    """
+    latest = {item.path: item for item in items}
+    for path, earlier in _earlier_states(job, [p for p, i in latest.items() if i.state == "unchanged"]).items():
+        latest[path] = replace(latest[path], state=ItemState(earlier))
+    with connection.cursor() as cursor:
+        rows: list[tuple[Any, ...]] = [
+            (
+                job.pk,
+                _text(item.path),
+                item.state.value,
+                item.reason,
+                _text(item.message),
+                item.line,
+                item.column,
+                item.size,
+                item.milliseconds,
+                item.chunks,
+                item.warning,
+                Jsonb(item.details),
+            )
+            for item in latest.values()
+        ]
+        cursor.executemany(_UPSERT, rows)
+
+
+def _text(text: str) -> str:
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _earlier_states(job: Job, paths: list[str]) -> dict[str, str]:
+    states: dict[str, str] = {}
+    before = job.retry_of
+    while paths and before is not None and before.status in (Status.ERROR, Status.CANCELLED):
+        stored = before.items.filter(path__in=paths, state__in=_STORED).values_list("path", "state")
+        states = dict(stored) | states
+        before = before.retry_of
+    return states
+
+
+def item_counts(job: Job) -> dict[str, int]:
+    """Items by state, and ``warnings``."""
+    counts = dict(
+        JobItem.objects.filter(job=job)
+        .order_by()
+        .values_list("state")
+        .annotate(Count("pk"))
+        .values_list("state", "pk__count")
+    )
+    counts["warnings"] = JobItem.objects.filter(job=job, warning=True).count()
+    return counts
+
+
+def clean_words(job: Job) -> str:
+    """``1 of 3 clean``: files without a warning, of all that were looked at; empty without items."""
+    numbers = JobItem.objects.filter(job=job).aggregate(every=Count("pk"), warned=Count("pk", filter=Q(warning=True)))
+    return f"{numbers['every'] - numbers['warned']} of {numbers['every']} clean" if numbers["every"] else ""
+
+
+def shorten_older_reports(job: Job) -> None:
+    """``job`` has finished: only it keeps ``unchanged`` items, a number of older ones the rest, older ones none."""
+    siblings = Job.objects.same_object(job).finished().exclude(pk=job.pk)
+    JobItem.objects.filter(job__in=siblings, state=ItemState.UNCHANGED).delete()
+    keep = settings.COGRAPH.retention.reports
+    older = siblings.order_by("-finished_at", "-created_at").values("pk")[keep:]
+    JobItem.objects.filter(job__in=list(older.values_list("pk", flat=True))).delete()

@@ -1,0 +1,289 @@
+"""What the function of a kind is given: its job, progress, the report, and the fence around every write."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce, Now
+
+from apps.jobs import poison
+from apps.jobs.errors import Cancelled, DeadlineOver, LeaseLost
+from apps.jobs.items import Item, item_counts, write_items
+from apps.jobs.models import QUARANTINE_LOSSES, WARNING_STATES, ItemState, Job, JobAttempt, JsonObject
+
+if TYPE_CHECKING:
+    from apps.access.sources import Source
+
+T = TypeVar("T")
+
+PROGRESS_SECONDS = 1.0
+ITEMS_IN_MEMORY = 1000
+
+
+class JobRun:
+    """One attempt of one job, in the hands of its kind's function.
+
+    All derived rows are written inside ``with run.batch():``; network, git and parsing stay outside of it. Call
+    ``check()`` often (it costs nothing) wherever no batch begins for seconds.
+    """
+
+    def __init__(self, job: Job) -> None:
+        if job.lease_token is None:
+            raise ValueError("only a claimed job can run")
+        self.job = job
+        self.token: UUID = job.lease_token
+        self.params: JsonObject = job.params
+        self.counters: JsonObject = dict(job.counters)
+        self.stop_reason: type[Cancelled | LeaseLost | DeadlineOver] | None = None
+        self.stopping = threading.Event()
+        self._on_stop: list[Callable[[], object]] = []
+        self._items: list[Item] = []
+        self._notes: list[JsonObject] = list(job.notes)
+        self._outcome = job.outcome
+        self._progress: tuple[str, int | None, int | None] = ("", None, None)
+        self._unwritten = False
+        self._written_at = 0.0
+        self._stages: list[JsonObject] = []
+        self._in_batch = False
+
+    # -- what it is about
+
+    @property
+    def source_key(self) -> tuple[str, UUID]:
+        """(kind, id) of the source. Raises ValueError for a job of the deployment."""
+        key = self.job.source_key
+        if key is None:
+            raise ValueError(f"{self.job.kind} is about no source")
+        return key
+
+    @property
+    def source(self) -> Source:
+        """The source itself, freshly read. Raises Cancelled when it was deleted."""
+        from apps.jobs.sources import load_source
+
+        source = load_source(*self.source_key)
+        if source is None:
+            raise Cancelled("The source was deleted.")
+        return source
+
+    # -- stopping
+
+    def check(self) -> None:
+        """Raise Cancelled, LeaseLost or DeadlineOver when the run must end."""
+        if self.stop_reason is not None:
+            raise self.stop_reason
+
+    def stop(self, reason: type[Cancelled | LeaseLost | DeadlineOver]) -> None:
+        """Raise the stop flag, from any thread, and end child processes."""
+        if self.stop_reason is None:
+            self.stop_reason = reason
+        self.stopping.set()
+        for callback in list(self._on_stop):
+            callback()
+
+    @contextmanager
+    def on_stop(self, callback: Callable[[], object]) -> Iterator[None]:
+        """While inside, ``callback`` is called from another thread when the run must end: kill a child process, close a
+        socket. It must be quick and may be called more than once."""
+        self._on_stop.append(callback)
+        try:
+            if self.stopping.is_set():
+                callback()
+            yield
+        finally:
+            self._on_stop.remove(callback)
+
+    # -- the fence
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """One transaction that holds the job's row: rows, items, counters and progress are stored together, or not.
+
+        Raises LeaseLost when another worker may own the job, Cancelled when it was cancelled; then nothing was written.
+        Do not wait for a network or compute for long inside: a transaction idle for a whole lease is ended.
+        """
+        self.check()
+        items_before = len(self._items)
+        try:
+            with transaction.atomic():
+                self._hold()
+                self._in_batch = True
+                yield
+                self._write()
+                poison.clear(self.job)
+        except BaseException:
+            del self._items[items_before:]
+            raise
+        finally:
+            self._in_batch = False
+        self._items.clear()
+
+    def _hold(self) -> None:
+        with connection.cursor() as cursor:
+            # A stopped process would keep the row locked for ever; the server ends its transaction after a lease.
+            cursor.execute(
+                "SELECT set_config('idle_in_transaction_session_timeout', %s, true)",
+                [str(int(settings.COGRAPH.jobs.lease_seconds * 1000))],
+            )
+            cursor.execute(
+                "SELECT cancel_requested FROM jobs_job"
+                " WHERE id = %s AND lease_token = %s AND status = 'running' FOR KEY SHARE",
+                [self.job.pk, self.token],
+            )
+            row = cursor.fetchone()
+        if row is None:
+            self.stop(LeaseLost)
+        elif row[0]:
+            self.stop(Cancelled)
+        self.check()
+
+    # -- progress
+
+    def progress(self, stage: str, done: int | None = None, total: int | None = None) -> None:
+        """Say where the work stands. ``done`` counts through all stages of an attempt and never falls: a smaller number
+        keeps the larger one. ``total`` None means unknown. Written at most once a second, stage changes at once."""
+        old_stage, old_done, _ = self._progress
+        if old_done is not None:
+            done = max(old_done, done or 0)
+        if done is not None and total is not None:
+            total = max(total, done)
+        if (stage, done, total) == self._progress:
+            return
+        self._progress = (stage, done, total)
+        self._unwritten = True
+        if stage != old_stage:
+            self._stages.append({"stage": stage, "at": time.time()})
+        if not self._in_batch and (stage != old_stage or time.monotonic() - self._written_at >= PROGRESS_SECONDS):
+            self._write_progress()
+
+    def _write_progress(self) -> None:
+        stage, done, total = self._progress
+        self._unwritten = False
+        self._written_at = time.monotonic()
+        changes: dict[str, Any] = {"stage": stage[:80], "done": done, "total": total, "progress_at": Now()}
+        if done is not None and self.job.counting_from is None:
+            changes |= {"counting_from": Coalesce(F("counting_from"), Now()), "counting_base": done}
+            self.job.counting_base = done
+        self._update(**changes)
+        if "counting_from" in changes:
+            self.job.refresh_from_db(fields=["counting_from"])
+        if self._stages:
+            JobAttempt.objects.filter(job=self.job, number=self.job.runs).update(stages=self._stages)
+
+    def _update(self, **changes: Any) -> None:
+        if not Job.objects.filter(pk=self.job.pk, lease_token=self.token, status="running").update(**changes):
+            self.stop(LeaseLost)
+            self.check()
+
+    # -- the report
+
+    def item(
+        self,
+        path: str,
+        state: ItemState | str,
+        *,
+        reason: str = "",
+        message: str = "",
+        line: int | None = None,
+        column: int | None = None,
+        size: int | None = None,
+        milliseconds: int | None = None,
+        chunks: int | None = None,
+        warning: bool | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Report one file: once a path, the last word counts. Sizes in bytes. ``warning`` defaults to whether the state
+        is error or quarantined; pass True for a file that was taken or skipped with something its author should mend.
+        Stored with the batch it is reported in, otherwise with the next one."""
+        state = ItemState(state)
+        warned = state in WARNING_STATES if warning is None else warning
+        self._items.append(
+            Item(path, state, reason, message, line, column, size, milliseconds, chunks, warned, dict(details or {}))
+        )
+        if len(self._items) >= ITEMS_IN_MEMORY and not self._in_batch:
+            with self.batch():
+                pass
+
+    def item_counts(self) -> dict[str, int]:
+        """Items so far by state, earlier attempts of this job included; ``warnings`` counts the warned ones."""
+        if self._items and not self._in_batch:
+            with self.batch():
+                pass
+        elif self._items:
+            self._write()
+        return item_counts(self.job)
+
+    def warn(self, code: str, message: str, **details: Any) -> None:
+        """A warning about the whole run. The same one twice counts once."""
+        note = {"code": code, "message": message, **details}
+        if note not in self._notes:
+            self._notes.append(note)
+            self._unwritten = True
+
+    def note(self, text: str) -> None:
+        """The sentence that stands first in the report."""
+        self._outcome = text
+        self._unwritten = True
+
+    def flush(self) -> None:
+        """Write what is still in memory; the caller is inside ``batch()`` or the finishing transaction."""
+        self._write()
+
+    def _write(self) -> None:
+        if self._items:
+            write_items(self.job, self._items)
+        stage, done, _ = self._progress
+        if (self._unwritten and (stage or done is not None)) or self._stages:
+            self._write_progress()
+        self._update(counters=self.counters, notes=self._notes, outcome=self._outcome)
+
+    # -- files that kill workers
+
+    def under_way(self, files: Iterable[tuple[str, str]]) -> None:
+        """Record, in a transaction of its own, the (path, content id) pairs that are worked on from now until the next
+        ``batch()`` commits. Call it outside transactions, before the work that could kill the process."""
+        poison.record(self.job, list(files))
+
+    def quarantined(self, path: str, content_id: str) -> bool:
+        """Whether this version of the file has killed its worker too often."""
+        return poison.losses(self.job).get((path, content_id), 0) >= QUARANTINE_LOSSES
+
+    def portions(
+        self, entries: Sequence[T], *, size: int, key: Callable[[T], tuple[str, str]]
+    ) -> Iterator[Sequence[T]]:
+        """``entries`` in portions of at most ``size``, each recorded as under way; what was under way when a worker was
+        lost comes alone, and what is quarantined does not come but gets its item. ``key`` gives (path, content id). The
+        caller stores each portion in one ``batch()`` before it takes the next."""
+        suspects = poison.losses(self.job)
+        plain: list[T] = []
+        alone: list[T] = []
+        for entry in entries:
+            losses = suspects.get(key(entry), 0)
+            if losses >= QUARANTINE_LOSSES:
+                self.report_quarantined(key(entry)[0], losses)
+            elif losses:
+                alone.append(entry)
+            else:
+                plain.append(entry)
+        for portion in [[entry] for entry in alone] + [plain[at : at + size] for at in range(0, len(plain), size)]:
+            self.check()
+            self.under_way(key(entry) for entry in portion)
+            yield portion
+
+    def report_quarantined(self, path: str, losses: int = QUARANTINE_LOSSES) -> None:
+        """The item of a file that is left out."""
+        self.item(
+            path,
+            ItemState.QUARANTINED,
+            reason="worker_lost",
+            message=f"A worker was lost {losses} times while it read this version of the file. It is left out until its"
+            " content changes or somebody who may write retries it.",
+        )
