@@ -1,0 +1,227 @@
+"""Storing and removing the chunks of documents: bulk, inside the caller's transaction, unchanged chunks untouched."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from apps.indexing import composition, copying, postings
+from apps.indexing.models import SLOT_BITS, IndexedDocument, IndexedSource, new_chunk_id
+
+if TYPE_CHECKING:
+    from apps.indexing.stores import ChunkStore
+    from apps.markup.values import Chunk as CutChunk
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    """A document as cut: all its chunks, in order. ``side`` marks fixtures and vendored text (``retrieval.md`` 6.7)."""
+
+    document_id: UUID
+    title: str
+    path: str
+    chunks: Sequence[CutChunk]
+    language: str = "english"
+    side: bool = False
+    profile: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkChanges:
+    """Ids of the chunks of one document: as they were, new, gone."""
+
+    document_id: UUID
+    kept: tuple[int, ...]
+    added: tuple[int, ...]
+    removed: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Old:
+    id: int
+    ref: int
+    document_id: UUID
+    content_hash: bytes
+    index_hash: bytes
+    place: tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class _Work:
+    """What one call will write."""
+
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    moved: list[tuple[Any, ...]] = field(default_factory=list)
+    entered: list[postings.Piece] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
+    """Refs whose postings go."""
+    gone: list[int] = field(default_factory=list)
+    """Ids of rows to delete."""
+
+
+_PLACE = ("chunk_index", "heading_level", "section_anchor", "start_line", "end_line", "start_byte", "end_byte")
+_PLACE_ALL = (*_PLACE, "part", "parts", "flags", "profile")
+
+
+def lock_source(store: ChunkStore, source_id: UUID) -> IndexedSource:
+    """The index entry of a source, made at first use and locked until the transaction ends: one writer at a time."""
+    entry, _ = IndexedSource.objects.get_or_create(
+        store=store.name,
+        source_id=source_id,
+        defaults={"source_kind": store.source_kind, "analyzer_version": postings.ANALYZER_VERSION},
+    )
+    return IndexedSource.objects.select_for_update().get(number=entry.number)
+
+
+def store_documents(store: ChunkStore, *, source_id: UUID, documents: Sequence[DocumentText]) -> list[ChunkChanges]:
+    """Makes the chunks of ``documents`` those given, with postings and statistics.
+
+    Chunks with equal text and heading path keep their row and id. Runs in the caller's transaction, or in its own.
+    The number of statements does not depend on the number of documents.
+    """
+    if not documents:
+        return []
+    with transaction.atomic():
+        entry = lock_source(store, source_id)
+        language = documents[0].language
+        if entry.chunks == 0:
+            entry.language, entry.analyzer_version = language, postings.ANALYZER_VERSION
+        elif entry.language != language or entry.analyzer_version != postings.ANALYZER_VERSION:
+            postings.rebuild(store, entry, language=language)
+        old = _old_chunks(store, [document.document_id for document in documents])
+        work = _Work()
+        changes = [
+            _compare(store, source_id, entry, document, old[document.document_id], work) for document in documents
+        ]
+        _write(store, entry, work, documents)
+        return changes
+
+
+def remove_documents(store: ChunkStore, *, source_id: UUID, document_ids: Iterable[UUID]) -> int:
+    """Deletes the chunks of the documents with their postings and statistics. Gives how many chunks went.
+
+    Vectors stay for a while, so that what comes back is not embedded again; without a chunk no search finds them.
+    """
+    ids = list(document_ids)
+    if not ids:
+        return 0
+    with transaction.atomic():
+        entry = lock_source(store, source_id)
+        if entry.chunks and entry.analyzer_version != postings.ANALYZER_VERSION:
+            postings.rebuild(store, entry, language=entry.language)
+        work = _Work()
+        for rows in _old_chunks(store, ids).values():
+            work.left.extend(row.ref for row in rows)
+            work.gone.extend(row.id for row in rows)
+        _write(store, entry, work, ())
+        IndexedDocument.objects.filter(number=entry.number, document_id__in=ids).delete()
+        return len(work.gone)
+
+
+def remove_source(store: ChunkStore, *, source_id: UUID) -> None:
+    """Forgets all that the index knows of a source. Its chunks must be deleted by their own room, before or after."""
+    with transaction.atomic():
+        entry = IndexedSource.objects.select_for_update().filter(store=store.name, source_id=source_id).first()
+        if entry is None:
+            return
+        with connection.cursor() as cursor:
+            for table in (
+                "indexing_posting",
+                "indexing_vector",
+                "indexing_embeddingfailure",
+                "indexing_indexeddocument",
+            ):
+                cursor.execute(f"DELETE FROM {table} WHERE number = %s", [entry.number])  # noqa: S608
+        entry.delete()
+
+
+def _old_chunks(store: ChunkStore, document_ids: Sequence[UUID]) -> dict[UUID, list[_Old]]:
+    found: dict[UUID, list[_Old]] = defaultdict(list)
+    rows = (
+        store.model._default_manager.filter(**{f"{store.document_field}__in": document_ids})
+        .order_by(store.document_field, "chunk_index")
+        .values_list("id", "ref", store.document_column, "content_hash", "index_hash", *_PLACE_ALL)
+    )
+    for id_, ref, document_id, content, index, *place in rows:
+        found[document_id].append(_Old(id_, ref, document_id, bytes(content), bytes(index), tuple(place)))
+    return found
+
+
+def _compare(
+    store: ChunkStore,
+    source_id: UUID,
+    entry: IndexedSource,
+    document: DocumentText,
+    old: Sequence[_Old],
+    work: _Work,
+) -> ChunkChanges:
+    waiting: dict[bytes, deque[_Old]] = defaultdict(deque)
+    for known in old:
+        waiting[known.content_hash].append(known)
+    kept: list[int] = []
+    added: list[int] = []
+    for chunk in document.chunks:
+        content = composition.content_digest(chunk.text, chunk.heading_path)
+        text = None if chunk.text == chunk.source else chunk.text
+        index = composition.index_digest(
+            document.title, document.path, str(document.side), chunk.source if text is not None else ""
+        )
+        place = (
+            chunk.chunk_index, chunk.heading_level, chunk.section_anchor, chunk.start_line, chunk.end_line,
+            chunk.start_byte, chunk.end_byte, chunk.part, chunk.parts, list(chunk.flags), document.profile,
+        )  # fmt: skip
+        same = waiting.get(content)
+        row = same.popleft() if same else None
+        if row is not None and row.index_hash == index:
+            kept.append(row.id)
+            if row.place != place:
+                work.moved.append((row.id, row.ref, *place, None, None, None, None))
+            continue
+        ref = entry.number << SLOT_BITS | entry.next_slot
+        entry.next_slot += 1
+        work.entered.append(
+            postings.Piece(ref, document.title, document.path, document.side, chunk.heading_path, chunk.text)
+        )
+        embed = composition.embed_digest(
+            composition.embedded(store.block, document.title, chunk.heading_path, chunk.text)
+        )
+        if row is not None:
+            kept.append(row.id)
+            work.left.append(row.ref)
+            work.moved.append((row.id, ref, *place, chunk.source, text, index, embed))
+            continue
+        id_ = new_chunk_id()
+        added.append(id_)
+        work.rows.append(
+            (
+                id_, ref, *place[:7], list(chunk.heading_path), chunk.source, text, *place[7:],
+                content, embed, index, composition.copy_digest(chunk.text), document.document_id, source_id,
+            )
+        )  # fmt: skip
+    removed = [known for queue in waiting.values() for known in queue]
+    work.left.extend(known.ref for known in removed)
+    work.gone.extend(known.id for known in removed)
+    return ChunkChanges(document.document_id, tuple(kept), tuple(added), tuple(known.id for known in removed))
+
+
+def _write(store: ChunkStore, entry: IndexedSource, work: _Work, documents: Sequence[DocumentText]) -> None:
+    leaving = postings.pieces_of(store, entry, work.left)
+    if work.gone:
+        store.model._default_manager.filter(id__in=work.gone).delete()
+    if work.moved:
+        copying.update_rows(store, work.moved)
+    if work.rows:
+        copying.copy_rows(store, work.rows)
+    if documents:
+        copying.replace_indexed_documents(entry.number, documents)
+    if work.entered or leaving:
+        postings.change(store, entry, entered=work.entered, left=leaving)
+    entry.version += 1
+    entry.changed_at = timezone.now()
+    entry.save()
