@@ -7,3 +7,8 @@ class ReposConfig(AppConfig):
     name = "apps.repos"
     label = "repos"
     verbose_name = "Repositories"
+
+    def ready(self) -> None:
+        from apps.repos.registrations import register
+
+        register()
