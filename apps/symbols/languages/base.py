@@ -1,0 +1,153 @@
+"""How one language is read: a query that finds what matters, and a few rules that a query cannot say."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import ClassVar
+
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
+
+from apps.symbols.values import Import, SymbolKind
+
+MAX_SIGNATURE_CHARS = 500
+MAX_DOC_CHARS = 2000
+
+_BLANKS = re.compile(r"\s+")
+_CHAIN = re.compile(r"[\w$]+(?:(?:\.|::|\?\.|->)[\w$]+)*\Z")
+_LAST = re.compile(r"([\w$]+)\s*\Z")
+_SEPARATORS = re.compile(r"\?\.|::|->")
+_COMMENT_MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*+/|\*|//[/!]?|#+)?[ \t]?|[ \t]*\*+/[ \t]*$", re.MULTILINE)
+
+
+def text_of(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+class Grammar:
+    """One language. Captures of ``query``: ``def.<kind>`` with ``name``, ``call``, ``base``, ``import``, ``string``."""
+
+    name: ClassVar[str]
+    extensions: ClassVar[tuple[str, ...]]
+    separator: ClassVar[str] = "."
+    query: ClassVar[str]
+    scopes: ClassVar[frozenset[SymbolKind]] = frozenset({"class", "interface", "struct", "enum", "trait"})
+    """Kinds whose functions are methods."""
+    comment_types: ClassVar[frozenset[str]] = frozenset({"comment", "line_comment", "block_comment"})
+
+    def load(self) -> Language:
+        raise NotImplementedError
+
+    @cached_property
+    def language(self) -> Language:
+        return self.load()
+
+    @cached_property
+    def compiled(self) -> Query:
+        return Query(self.language, self.query)
+
+    def parser(self) -> Parser:
+        return Parser(self.language)
+
+    def matches(self, root: Node) -> list[tuple[int, dict[str, list[Node]]]]:
+        return QueryCursor(self.compiled).matches(root)
+
+    # What a language may say differently
+
+    def package(self, path: str, root: Node) -> str:
+        """The name under which the rest of the repository imports this file."""
+        return ""
+
+    def module_name(self, path: str, package: str) -> str:
+        """First part of the qualified names of the file."""
+        return package
+
+    def outer(self, node: Node) -> Node:
+        """The node whose lines belong to a definition: with its decorators or its export keyword."""
+        return node
+
+    def owner(self, node: Node) -> str:
+        """Name of the type that a definition belongs to without standing inside it (Go receivers, Rust impl)."""
+        return ""
+
+    def refine(self, kind: SymbolKind, name: str, node: Node) -> SymbolKind:
+        return kind
+
+    def exported(self, name: str, node: Node) -> bool:
+        return True
+
+    def imports(self, node: Node) -> list[Import]:
+        return []
+
+    def is_test_file(self, path: str) -> bool:
+        parts = path.lower().split("/")
+        stem = parts[-1].rsplit(".", 1)[0]
+        return (
+            any(part in {"test", "tests", "__tests__", "spec", "testing"} for part in parts[:-1])
+            or stem.startswith("test_")
+            or stem.endswith(("_test", ".test", ".spec", "_spec"))
+        )
+
+    def names(self, node: Node, captured: list[Node]) -> list[Node]:
+        """The names that one definition node brings."""
+        return captured
+
+    def subject(self, node: Node) -> str:
+        """The type that a base belongs to when it does not stand inside that type (Rust impl)."""
+        return ""
+
+    def body(self, node: Node) -> Node | None:
+        """What a signature leaves out: a body, or the value of a variable."""
+        return (
+            node.child_by_field_name("body") or node.child_by_field_name("right") or node.child_by_field_name("value")
+        )
+
+    def signature(self, node: Node) -> str:
+        """The definition up to its body or value, blanks collapsed: what a caller must know."""
+        body = self.body(node)
+        raw = (node.text or b"")[: (body.start_byte if body is not None else node.end_byte) - node.start_byte]
+        text = _BLANKS.sub(" ", raw.decode("utf-8", "replace")).strip()
+        return text.rstrip("{:=;").strip()[:MAX_SIGNATURE_CHARS]
+
+    def doc(self, node: Node) -> str:
+        """The comment right above a definition."""
+        lines: list[str] = []
+        below = self.outer(node)
+        comment = below.prev_sibling
+        while comment is not None and comment.type in self.comment_types:
+            if comment.end_point[0] + 1 < below.start_point[0] and not text_of(comment).endswith("\n"):
+                break
+            lines.insert(0, text_of(comment))
+            below, comment = comment, comment.prev_sibling
+        return clean_comment("\n".join(lines))
+
+
+def clean_comment(text: str) -> str:
+    return _COMMENT_MARKS.sub("", text).strip()[:MAX_DOC_CHARS]
+
+
+def chain(node: Node) -> tuple[str, str] | None:
+    """(qualifier, name) of a reference as written: ``a.b.c`` gives (``a.b``, ``c``), ``f().x`` gives (``?``, ``x``)."""
+    text = text_of(node)
+    if len(text) > 200:
+        text = text[-200:]
+        plain = False
+    else:
+        plain = True
+    for opening in "<[":
+        if plain and opening in text and text.endswith((">", "]")):
+            text = text.split(opening, 1)[0]
+    text = text.strip()
+    if plain and _CHAIN.match(text):
+        parts = _SEPARATORS.sub(".", text).split(".")
+        return ".".join(parts[:-1]), parts[-1]
+    last = _LAST.search(text)
+    return ("?", last.group(1)) if last else None
+
+
+def dotted_path(path: str, roots: tuple[str, ...] = ("src", "lib", "python")) -> str:
+    """``src/a/b.py`` gives ``a.b``: source roots are no part of a module's name."""
+    parts = path.rsplit(".", 1)[0].split("/")
+    while len(parts) > 1 and parts[0] in roots:
+        parts = parts[1:]
+    return ".".join(parts)

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import tree_sitter_go
+from tree_sitter import Language, Node
+
+from apps.symbols.languages.base import Grammar, text_of
+from apps.symbols.values import Import
+
+
+class Go(Grammar):
+    name = "go"
+    extensions = (".go",)
+    query = """
+    (type_spec name: (type_identifier) @name type: (struct_type)) @def.struct
+    (type_spec name: (type_identifier) @name type: (interface_type)) @def.interface
+    (type_spec name: (type_identifier) @name
+      type: [(type_identifier) (qualified_type) (map_type) (slice_type) (array_type) (function_type) (pointer_type)
+             (channel_type) (generic_type)]) @def.type
+    (type_alias name: (type_identifier) @name) @def.type
+    (function_declaration name: (identifier) @name) @def.function
+    (method_declaration name: (field_identifier) @name) @def.method
+    (interface_type (method_elem name: (field_identifier) @name) @def.method)
+    (source_file (const_declaration (const_spec name: (identifier) @name) @def.constant))
+    (source_file (var_declaration (var_spec name: (identifier) @name) @def.variable))
+    (source_file (var_declaration (var_spec_list (var_spec name: (identifier) @name) @def.variable)))
+    (call_expression function: (_) @call)
+    (type_spec type: (struct_type (field_declaration_list (field_declaration !name type: (_) @base))))
+    (type_spec type: (interface_type (type_elem . [(type_identifier) (qualified_type)] @base .)))
+    (import_spec) @import
+    (interpreted_string_literal) @string
+    (raw_string_literal) @string
+    """
+
+    def load(self) -> Language:
+        return Language(tree_sitter_go.language())
+
+    def package(self, path: str, root: Node) -> str:
+        for child in root.children:
+            if child.type == "package_clause" and child.named_children:
+                return text_of(child.named_children[0])
+        return ""
+
+    def outer(self, node: Node) -> Node:
+        parent = node.parent
+        if parent is not None and parent.type in {"type_declaration", "const_declaration", "var_declaration"}:
+            return parent if parent.named_child_count == 1 else node
+        return node
+
+    def names(self, node: Node, captured: list[Node]) -> list[Node]:
+        if node.type not in {"const_spec", "var_spec"}:
+            return captured
+        return [child for child in node.children_by_field_name("name") if child.is_named]
+
+    def body(self, node: Node) -> Node | None:
+        of = node.child_by_field_name("type")
+        if of is not None and of.type == "struct_type":
+            return next((child for child in of.children if child.type == "field_declaration_list"), None)
+        if of is not None and of.type == "interface_type":
+            return next((child for child in of.children if child.type == "{"), None)
+        return super().body(node)
+
+    def owner(self, node: Node) -> str:
+        receiver = node.child_by_field_name("receiver")
+        if receiver is None:
+            return ""
+        text = text_of(receiver).strip("() ")
+        return text.split("[", 1)[0].split()[-1].lstrip("*") if text else ""
+
+    def exported(self, name: str, node: Node) -> bool:
+        return name[:1].isupper()
+
+    def is_test_file(self, path: str) -> bool:
+        return path.endswith("_test.go") or super().is_test_file(path)
+
+    def imports(self, node: Node) -> list[Import]:
+        path = node.child_by_field_name("path")
+        if path is None:
+            return []
+        module = text_of(path).strip('"`')
+        name = node.child_by_field_name("name")
+        local = text_of(name) if name is not None else module.rsplit("/", 1)[-1]
+        return [Import(module, "*" if local == "." else "", local, node.start_point[0] + 1)]

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import tree_sitter_java
+from tree_sitter import Language, Node
+
+from apps.symbols.languages.base import Grammar, text_of
+from apps.symbols.values import Import, SymbolKind
+
+
+class Java(Grammar):
+    name = "java"
+    extensions = (".java",)
+    query = """
+    (class_declaration name: (identifier) @name) @def.class
+    (record_declaration name: (identifier) @name) @def.class
+    (interface_declaration name: (identifier) @name) @def.interface
+    (annotation_type_declaration name: (identifier) @name) @def.interface
+    (enum_declaration name: (identifier) @name) @def.enum
+    (method_declaration name: (identifier) @name) @def.method
+    (constructor_declaration name: (identifier) @name) @def.constructor
+    (field_declaration declarator: (variable_declarator name: (identifier) @name)) @def.field
+    (method_invocation name: (identifier) @callname) @call
+    (object_creation_expression type: (_) @call)
+    (superclass (_) @base)
+    (super_interfaces (type_list (_) @base))
+    (extends_interfaces (type_list (_) @base))
+    (import_declaration) @import
+    (string_literal) @string
+    """
+
+    def load(self) -> Language:
+        return Language(tree_sitter_java.language())
+
+    def package(self, path: str, root: Node) -> str:
+        for child in root.children:
+            if child.type == "package_declaration" and child.named_children:
+                return text_of(child.named_children[-1])
+        return ""
+
+    def refine(self, kind: SymbolKind, name: str, node: Node) -> SymbolKind:
+        return "constant" if kind == "field" and name.isupper() and "static" in text_of(node).split("=")[0] else kind
+
+    def body(self, node: Node) -> Node | None:
+        if node.type == "field_declaration":
+            declarator = node.child_by_field_name("declarator")
+            return declarator.child_by_field_name("value") if declarator is not None else None
+        return super().body(node)
+
+    def exported(self, name: str, node: Node) -> bool:
+        parent = node.parent
+        if parent is not None and parent.type == "interface_body":
+            return True
+        return any(child.type == "modifiers" and "public" in text_of(child) for child in node.children)
+
+    def is_test_file(self, path: str) -> bool:
+        return path.endswith(("Test.java", "Tests.java", "IT.java")) or super().is_test_file(path)
+
+    def imports(self, node: Node) -> list[Import]:
+        line = node.start_point[0] + 1
+        names = [child for child in node.named_children if child.type in {"scoped_identifier", "identifier"}]
+        if not names:
+            return []
+        whole = text_of(names[0])
+        if any(child.type == "asterisk" for child in node.named_children):
+            return [Import(whole, "*", "*", line)]
+        module, _, member = whole.rpartition(".")
+        return [Import(module, member, member, line)]

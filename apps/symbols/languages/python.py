@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import ast
+
+import tree_sitter_python
+from tree_sitter import Language, Node
+
+from apps.symbols.languages.base import MAX_DOC_CHARS, Grammar, dotted_path, text_of
+from apps.symbols.values import Import, SymbolKind
+
+
+class Python(Grammar):
+    name = "python"
+    extensions = (".py", ".pyi")
+    query = """
+    (class_definition name: (identifier) @name) @def.class
+    (function_definition name: (identifier) @name) @def.function
+    (module (expression_statement (assignment left: (identifier) @name) @def.variable))
+    (class_definition body: (block (expression_statement (assignment left: (identifier) @name) @def.field)))
+    (type_alias_statement left: (type (identifier) @name)) @def.type
+    (call function: (_) @call)
+    (decorator [(identifier) (attribute)] @call)
+    (class_definition superclasses: (argument_list [(identifier) (attribute) (subscript)] @base))
+    (import_statement) @import
+    (import_from_statement) @import
+    (string) @string
+    """
+
+    def load(self) -> Language:
+        return Language(tree_sitter_python.language())
+
+    def package(self, path: str, root: Node) -> str:
+        dotted = dotted_path(path)
+        return dotted.removesuffix(".__init__") if dotted != "__init__" else ""
+
+    def outer(self, node: Node) -> Node:
+        parent = node.parent
+        return parent if parent is not None and parent.type == "decorated_definition" else node
+
+    def refine(self, kind: SymbolKind, name: str, node: Node) -> SymbolKind:
+        return "constant" if kind == "variable" and name.isupper() else kind
+
+    def exported(self, name: str, node: Node) -> bool:
+        return not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
+
+    def doc(self, node: Node) -> str:
+        body = node if node.type == "module" else node.child_by_field_name("body")
+        if body is None:
+            return ""
+        first = next((child for child in body.named_children if child.type != "comment"), None)
+        if first is None or first.type != "expression_statement":
+            return ""
+        string = first.named_children[0] if first.named_children else None
+        if string is None or string.type != "string":
+            return ""
+        try:
+            value = ast.literal_eval(text_of(string))
+        except (ValueError, SyntaxError, MemoryError):
+            return ""
+        return str(value).strip()[:MAX_DOC_CHARS] if isinstance(value, str) else ""
+
+    def imports(self, node: Node) -> list[Import]:
+        line = node.start_point[0] + 1
+        found: list[Import] = []
+        if node.type == "import_statement":
+            for child in node.named_children:
+                if child.type == "aliased_import":
+                    name, alias = child.child_by_field_name("name"), child.child_by_field_name("alias")
+                    if name is not None and alias is not None:
+                        found.append(Import(text_of(name), "", text_of(alias), line))
+                elif child.type == "dotted_name":
+                    module = text_of(child)
+                    found.append(Import(module, "", module, line))
+            return found
+        source = node.child_by_field_name("module_name")
+        module = text_of(source).replace(" ", "") if source is not None else ""
+        for child in node.children_by_field_name("name"):
+            if child.type == "aliased_import":
+                name, alias = child.child_by_field_name("name"), child.child_by_field_name("alias")
+                if name is not None and alias is not None:
+                    found.append(Import(module, text_of(name), text_of(alias), line))
+            else:
+                found.append(Import(module, text_of(child), text_of(child), line))
+        if any(child.type == "wildcard_import" for child in node.named_children):
+            found.append(Import(module, "*", "*", line))
+        return found

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+import tree_sitter_rust
+from tree_sitter import Language, Node
+
+from apps.symbols.languages.base import Grammar, text_of
+from apps.symbols.values import Import
+
+
+class Rust(Grammar):
+    name = "rust"
+    extensions = (".rs",)
+    separator = "::"
+    query = """
+    (struct_item name: (type_identifier) @name) @def.struct
+    (union_item name: (type_identifier) @name) @def.struct
+    (enum_item name: (type_identifier) @name) @def.enum
+    (trait_item name: (type_identifier) @name) @def.trait
+    (type_item name: (type_identifier) @name) @def.type
+    (mod_item name: (identifier) @name body: (_)) @def.namespace
+    (macro_definition name: (identifier) @name) @def.macro
+    (function_item name: (identifier) @name) @def.function
+    (function_signature_item name: (identifier) @name) @def.function
+    (const_item name: (identifier) @name) @def.constant
+    (static_item name: (identifier) @name) @def.variable
+    (call_expression function: (_) @call)
+    (macro_invocation macro: (_) @call)
+    (impl_item trait: (_) @base)
+    (trait_item bounds: (trait_bounds (_) @base))
+    (use_declaration) @import
+    (string_literal) @string
+    (raw_string_literal) @string
+    """
+
+    def load(self) -> Language:
+        return Language(tree_sitter_rust.language())
+
+    def package(self, path: str, root: Node) -> str:
+        parts = list(PurePosixPath(path).with_suffix("").parts)
+        if "src" in parts:
+            parts = parts[parts.index("src") + 1 :]
+        while parts and parts[-1] in {"mod", "lib", "main"}:
+            parts.pop()
+        return "::".join(parts)
+
+    def owner(self, node: Node) -> str:
+        block = node.parent.parent if node.parent is not None else None
+        return self._implemented(block) if block is not None and block.type == "impl_item" else ""
+
+    def subject(self, node: Node) -> str:
+        block = node.parent
+        return self._implemented(block) if block is not None and block.type == "impl_item" else ""
+
+    def _implemented(self, block: Node) -> str:
+        of = block.child_by_field_name("type")
+        return text_of(of).split("<", 1)[0].rsplit("::", 1)[-1] if of is not None else ""
+
+    def exported(self, name: str, node: Node) -> bool:
+        if any(child.type == "visibility_modifier" for child in node.children):
+            return True
+        block = node.parent.parent if node.parent is not None else None
+        return block is not None and (
+            block.type == "trait_item" or (block.type == "impl_item" and block.child_by_field_name("trait") is not None)
+        )
+
+    def imports(self, node: Node) -> list[Import]:
+        argument = node.child_by_field_name("argument")
+        if argument is None:
+            return []
+        line = node.start_point[0] + 1
+        found: list[Import] = []
+        stack: list[tuple[Node, str]] = [(argument, "")]
+        while stack:
+            item, prefix = stack.pop()
+            joined = f"{prefix}::" if prefix else ""
+            if item.type == "use_list":
+                stack += [(child, prefix) for child in reversed(item.named_children)]
+            elif item.type == "scoped_use_list":
+                path, listed = item.child_by_field_name("path"), item.child_by_field_name("list")
+                if listed is not None:
+                    stack.append((listed, joined + text_of(path) if path is not None else prefix))
+            elif item.type == "use_wildcard":
+                found.append(Import(joined + text_of(item).removesuffix("::*"), "*", "*", line))
+            elif item.type == "use_as_clause":
+                path, alias = item.child_by_field_name("path"), item.child_by_field_name("alias")
+                if path is not None and alias is not None:
+                    whole = joined + text_of(path)
+                    module, _, member = whole.rpartition("::")
+                    found.append(Import(module, member, text_of(alias), line))
+            elif item.type == "self":
+                module, _, member = prefix.rpartition("::")
+                found.append(Import(module, member, member, line))
+            else:
+                module, _, member = (joined + text_of(item)).rpartition("::")
+                found.append(Import(module, member, member, line))
+        return found
