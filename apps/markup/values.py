@@ -17,6 +17,7 @@ BlockKind = Literal[
     "heading",
     "paragraph",
     "list",
+    "item",
     "quote",
     "fence",
     "code",
@@ -98,7 +99,10 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A stretch of the body under one heading (or before the first: heading None, empty path)."""
+    """A stretch of the body under one heading (or before the first: heading None, empty path).
+
+    Lines end before the next section's heading; bytes end where the next section begins, blank lines included.
+    """
 
     heading: int | None
     """Index into ``heading_tree``."""
@@ -149,6 +153,10 @@ class Link:
     """Index into ``sections``."""
     end_line: int = 0
     column: int = 1
+    """In characters, from 1."""
+    start_byte: int = 0
+    end_byte: int = 0
+    """Where it is written; both 0 in front matter and in reStructuredText."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +164,20 @@ class Asset:
     alt: str
     href: str
     line: int
+    start_byte: int = 0
+    end_byte: int = 0
+    width: str = ""
+    """From ``![[picture.png|200]]``."""
+    origin: Literal["body", "html", "wiki"] = "body"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A top-level block; blank lines at its ends excluded. Blocks are disjoint, ordered, and cover the visible body."""
+    """A top-level block; blank lines at its ends excluded. Blocks are disjoint, ordered, and cover the visible body.
+
+    Bytes run from the start of the first line to the end of the last one, its LF excluded, also for children: the first
+    block of a list item begins at the marker's line start, so children tile their parent line by line.
+    """
 
     kind: BlockKind
     start_line: int
@@ -168,7 +185,8 @@ class Block:
     start_byte: int
     end_byte: int
     children: tuple[Block, ...] = ()
-    """Items of a list and the blocks of an item or quote, as far as the chunkers cut there."""
+    """Items of a list (kind ``item``) and the blocks of an item, quote or footnote. An item of one line of text has
+    none: its text is not a block of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +209,8 @@ class CodeRef:
 
 @dataclass(frozen=True, slots=True)
 class Footnote:
+    """A note. Bytes are those of the whole definition; ``text`` is its source after ``[^label]:``, blanks trimmed."""
+
     label: str
     start_byte: int
     end_byte: int
@@ -232,6 +252,8 @@ class ParsedDocument:
     """Byte ranges of HTML comments."""
     tag_spans: tuple[tuple[int, int], ...] = ()
     """Byte ranges of single raw HTML tags: each is one space in search text (``markup.md`` 8.1)."""
+    footnote_references: tuple[tuple[int, str], ...] = ()
+    """Byte offset and label of every ``[^label]`` in running text, in source order."""
 
 
 @dataclass(frozen=True, slots=True)
