@@ -20,7 +20,9 @@ def fast(value: Callable[P, T]) -> Callable[P, T]:
     frozen = cast("type[Any]", value)
     twin_fields: list[tuple[str, Any, Any]] = []
     for each in dataclasses.fields(frozen):
-        default = dataclasses.field() if each.default is dataclasses.MISSING else dataclasses.field(default=each.default)
+        default = (
+            dataclasses.field() if each.default is dataclasses.MISSING else dataclasses.field(default=each.default)
+        )
         twin_fields.append((each.name, each.type, default))
 
     def freeze(self: Any) -> None:
