@@ -96,6 +96,7 @@ APPEND_SLASH = False
 # timeout > longest deadline of a kind (6 h); retry > timeout. One worker a cluster: a hung one is replaced whole.
 Q_CLUSTER = {
     "name": "cograph",
+    "broker_class": "apps.jobs.broker.CanaryBroker",
     "orm": "default",
     "workers": 1,
     "daemonize_workers": False,

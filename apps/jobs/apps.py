@@ -7,3 +7,8 @@ class JobsConfig(AppConfig):
     name = "apps.jobs"
     label = "jobs"
     verbose_name = "Jobs"
+
+    def ready(self) -> None:
+        from apps.jobs import housekeeping
+
+        housekeeping.register()

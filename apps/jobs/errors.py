@@ -38,5 +38,9 @@ class LeaseLost(Stopped):
     """Another worker may own the job by now: nothing more may be written."""
 
 
+class WorkerEnds(Stopped):
+    """The worker is being stopped; the job goes back into the queue and loses no attempt."""
+
+
 class DeadlineOver(Stopped):
     """The kind's deadline has passed."""

@@ -99,6 +99,20 @@ def _limited(failure: TransientFailure, due: datetime) -> str:
     return f"{what} until {due:%H:%M:%S} UTC"
 
 
+def interrupt(run: JobRun) -> bool:
+    """The worker ends: queue the job again at once, as if this attempt had not been."""
+    with transaction.atomic():
+        job = _own(run)
+        if job is None:
+            return False
+        UnderWay.objects.filter(job=job).delete()
+        requeue(job, due=None, give_back=True)
+        _end_attempt(
+            job, Ending.TRANSIENT, "worker_ended", "The worker was stopped; the job goes on with the next one."
+        )
+    return True
+
+
 def requeue(job: Job, *, due: datetime | None, give_back: bool, reason: str = "") -> None:
     """``running`` to ``queued``; the caller holds the row."""
     job.status = Status.QUEUED

@@ -14,7 +14,8 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.utils import Error
 
-from apps.jobs.errors import Cancelled, DeadlineOver, LeaseLost
+from apps.jobs import heartbeat
+from apps.jobs.errors import Cancelled, DeadlineOver, LeaseLost, WorkerEnds
 from apps.jobs.models import Job, Status
 from apps.jobs.running import JobRun
 
@@ -71,6 +72,9 @@ class LeaseKeeper(threading.Thread):
                     connection.close()
                     if now - renewed >= jobs.lease_seconds:
                         self._run.stop(LeaseLost)
+                heartbeat.beat()
+                if heartbeat.must_end():
+                    self._run.stop(WorkerEnds)
                 if now >= self._deadline:
                     self._run.stop(DeadlineOver)
                 self._press(now)

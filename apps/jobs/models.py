@@ -13,6 +13,7 @@ from django.utils import timezone
 from apps.jobs.querysets import JobChildQuerySet, JobQuerySet, SuspectQuerySet
 
 QUARANTINE_LOSSES = 3
+ONE_LIVE_JOB = "jobs_one_live_job_per_object"
 
 
 class Status(models.TextChoices):
@@ -123,7 +124,7 @@ class Job(models.Model):
                 fields=("kind", "source_kind", "source_id", "key"),
                 condition=models.Q(status__in=("queued", "running")),
                 nulls_distinct=False,
-                name="jobs_one_live_job_per_object",
+                name=ONE_LIVE_JOB,
             ),
             models.CheckConstraint(
                 name="jobs_status_ties_lease_and_finish",

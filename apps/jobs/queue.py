@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from apps.access.errors import Throttled
 from apps.jobs.kinds import SourceKey, followers, get_kind
-from apps.jobs.models import Cause, Job, JsonObject, Status
+from apps.jobs.models import ONE_LIVE_JOB, Cause, Job, JsonObject, Status
 
 if TYPE_CHECKING:
     from apps.access.models import User
@@ -87,7 +87,9 @@ def enqueue(
         try:
             with transaction.atomic():
                 job.save(force_insert=True)
-        except IntegrityError:
+        except IntegrityError as error:
+            if ONE_LIVE_JOB not in str(error):
+                raise
             continue  # another request was faster: join its job
         if not delay:
             send_on_commit(job.pk)

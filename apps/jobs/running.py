@@ -15,7 +15,7 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
 from apps.jobs import poison
-from apps.jobs.errors import Cancelled, DeadlineOver, LeaseLost
+from apps.jobs.errors import Cancelled, LeaseLost, Stopped
 from apps.jobs.items import Item, item_counts, write_items
 from apps.jobs.models import QUARANTINE_LOSSES, WARNING_STATES, ItemState, Job, JobAttempt, JsonObject
 
@@ -42,7 +42,7 @@ class JobRun:
         self.token: UUID = job.lease_token
         self.params: JsonObject = job.params
         self.counters: JsonObject = dict(job.counters)
-        self.stop_reason: type[Cancelled | LeaseLost | DeadlineOver] | None = None
+        self.stop_reason: type[Stopped] | None = None
         self.stopping = threading.Event()
         self._on_stop: list[Callable[[], object]] = []
         self._items: list[Item] = []
@@ -77,11 +77,11 @@ class JobRun:
     # -- stopping
 
     def check(self) -> None:
-        """Raise Cancelled, LeaseLost or DeadlineOver when the run must end."""
+        """Raise Cancelled, LeaseLost, DeadlineOver or WorkerEnds when the run must end."""
         if self.stop_reason is not None:
             raise self.stop_reason
 
-    def stop(self, reason: type[Cancelled | LeaseLost | DeadlineOver]) -> None:
+    def stop(self, reason: type[Stopped]) -> None:
         """Raise the stop flag, from any thread, and end child processes."""
         if self.stop_reason is None:
             self.stop_reason = reason

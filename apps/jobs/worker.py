@@ -6,17 +6,28 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connection
+from django.db import InterfaceError, OperationalError, close_old_connections, connection
 from django.db.models import Case, Value, When
 from django.db.models.expressions import Combinable
 
+from apps.access.redact import redact
 from apps.jobs.claims import BEHIND_MANUAL, claim
-from apps.jobs.errors import Cancelled, DeadlineOver, LastingFailure, LeaseLost, TransientFailure
-from apps.jobs.finishing import finish, put_back
-from apps.jobs.kinds import find_kind
+from apps.jobs.errors import (
+    Cancelled,
+    DeadlineOver,
+    LastingFailure,
+    LeaseLost,
+    Stopped,
+    TransientFailure,
+    WorkerEnds,
+)
+from apps.jobs.finishing import finish, interrupt, put_back
+from apps.jobs.heartbeat import must_end
+from apps.jobs.kinds import JobKind, find_kind
 from apps.jobs.lease import LeaseKeeper
 from apps.jobs.models import Cause, Job, Status
 from apps.jobs.queue import send
@@ -24,6 +35,8 @@ from apps.jobs.running import JobRun
 from apps.jobs.sources import load_source
 
 logger = logging.getLogger(__name__)
+
+RECONNECT_SECONDS = 0.5
 
 _PASSING_STATES = frozenset(
     {
@@ -49,6 +62,8 @@ def perform(job_id: UUID) -> None:
 
     A scheduled job that must wait behind other work is sent again, and the worker does the other work in its stead.
     """
+    if must_end():
+        return  # the row stays queued, and the sweep sends for it
     close_old_connections()  # also makes the next query check the connection: PostgreSQL may have restarted
     job = claim(job_id)
     if job is None:
@@ -110,89 +125,78 @@ def _execute(job: Job) -> None:
         finish(run, Status.ERROR, code="unknown_kind", message=f"This version knows no jobs of kind {job.kind}.")
         return
     # Inside a transaction (tests) no other connection sees the row, and none needs to.
-    keeper = nullcontext() if connection.in_atomic_block else LeaseKeeper(run, deadline=kind.deadline)
-    with keeper:
-        failure: TransientFailure
+    with nullcontext() if connection.in_atomic_block else LeaseKeeper(run, deadline=kind.deadline):
         try:
-            if job.source_id is not None and load_source(job.source_kind, job.source_id) is None:
-                raise Cancelled
-            kind.run(run)
-            run.check()
-            _settle(run, Status.SUCCESS)
-            return
-        except LeaseLost:
-            logger.warning("job %s: lease lost, nothing more is written", job.pk)
-            return
-        except Cancelled:
-            _settle(run, Status.CANCELLED)
-            return
-        except DeadlineOver:
-            hours = kind.deadline.total_seconds() / 3600
-            failure = TransientFailure("deadline_over", f"It did not finish within {hours:g} hours.")
-        except LastingFailure as error:
-            _settle(run, Status.ERROR, code=error.code, message=error.message)
-            return
-        except TransientFailure as error:
-            failure = error
-        except (DatabaseError, InterfaceError, ConnectionError, TimeoutError, MemoryError) as error:
-            if run.stop_reason is Cancelled:
-                _settle(run, Status.CANCELLED)
-                return
-            if not passes_by_itself(error):
-                _fault(run, error)
-                return
-            logger.warning("job %s: %s", job.pk, type(error).__name__)
-            failure = TransientFailure("interrupted", f"It was interrupted ({type(error).__name__}).")
-        except Exception as error:
-            if run.stop_reason is Cancelled:  # a killed child process shows as any error
-                _settle(run, Status.CANCELLED)
-            else:
-                _fault(run, error)
-            return
-        _put_back(run, failure)
+            act = _work(run, kind)
+        except (KeyboardInterrupt, SystemExit):
+            _reach_database(run, partial(interrupt, run))
+            raise
+        _reach_database(run, act)
+
+
+def _work(run: JobRun, kind: JobKind) -> Callable[[], object]:
+    """Call the kind's function; what is returned settles the job."""
+    try:
+        if run.job.source_id is not None and load_source(run.job.source_kind, run.job.source_id) is None:
+            raise Cancelled
+        kind.run(run)
+        run.check()
+    except Exception as error:
+        # A run that was stopped may end with any error: its child was killed, its socket closed.
+        reason = run.stop_reason or (type(error) if isinstance(error, Stopped) else None)
+        return _after_failure(run, error) if reason is None else _after_stop(run, kind, reason)
+    return partial(finish, run, Status.SUCCESS)
+
+
+def _after_stop(run: JobRun, kind: JobKind, reason: type[Stopped]) -> Callable[[], object]:
+    if reason is LeaseLost:
+        logger.warning("job %s: lease lost, nothing more is written", run.job.pk)
+        return lambda: None
+    if reason is DeadlineOver:
+        text = f"It did not finish within {kind.deadline} (hours, minutes, seconds)"
+        return partial(put_back, run, TransientFailure("deadline_over", text))
+    if reason is WorkerEnds:
+        return partial(interrupt, run)
+    return partial(finish, run, Status.CANCELLED)
+
+
+def _after_failure(run: JobRun, error: Exception) -> Callable[[], object]:
+    if isinstance(error, LastingFailure):
+        return partial(finish, run, Status.ERROR, code=error.code, message=redact(error.message))
+    if isinstance(error, TransientFailure):
+        error.message = redact(error.message)
+        return partial(put_back, run, error)
+    name = type(error).__name__
+    if passes_by_itself(error):
+        logger.warning("job %s: %s", run.job.pk, name)
+        return partial(put_back, run, TransientFailure("interrupted", f"It was interrupted ({name})"))
+    logger.exception("job %s (%s) failed", run.job.pk, run.job.kind, exc_info=error)
+    text = f"An unexpected fault ({name}) ended the job. The log of the workers names it under {run.job.pk}."
+    return partial(finish, run, Status.ERROR, code="internal", message=text)
 
 
 def passes_by_itself(error: BaseException) -> bool:
     """Whether a fault of the database, the network or memory is worth another attempt."""
-    if isinstance(error, (ConnectionError, TimeoutError, MemoryError, InterfaceError)):
+    if isinstance(error, ConnectionError | TimeoutError | MemoryError | InterfaceError):
         return True
     state = getattr(error.__cause__, "sqlstate", None)
     return state in _PASSING_STATES if state else isinstance(error, OperationalError)
 
 
-def _fault(run: JobRun, error: Exception) -> None:
-    logger.exception("job %s (%s) failed", run.job.pk, run.job.kind, exc_info=error)
-    _settle(
-        run,
-        Status.ERROR,
-        code="internal",
-        message=f"An unexpected fault ({type(error).__name__}) ended the job. The workers' log names job {run.job.pk}.",
-    )
-
-
-def _settle(run: JobRun, status: Status, *, code: str = "", message: str = "") -> None:
-    _reach_database(run, lambda: finish(run, status, code=code, message=message))
-
-
-def _put_back(run: JobRun, failure: TransientFailure) -> None:
-    _reach_database(run, lambda: put_back(run, failure))
-
-
 def _reach_database(run: JobRun, act: Callable[[], object]) -> None:
     """Do ``act`` although the database may just be restarting; after a lease without it the sweep takes over."""
-    if connection.in_atomic_block:
-        act()
-        return
     give_up = time.monotonic() + settings.COGRAPH.jobs.lease_seconds
     while True:
         try:
             act()
             return
+        except LeaseLost:
+            return
         except (OperationalError, InterfaceError):
+            if connection.in_atomic_block:
+                raise
             connection.close()
             if time.monotonic() > give_up:
                 logger.warning("job %s: the database is out of reach", run.job.pk)
                 return
-            time.sleep(0.5)
-        except LeaseLost:
-            return
+            time.sleep(RECONNECT_SECONDS)
