@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from apps.access.rules import is_administrator
-from apps.jobs import sweep
+from apps.jobs import clusters, sweep
 
 _migrated = False
 

@@ -36,5 +36,6 @@ def configuration(level: str) -> dict[str, Any]:
         "loggers": {
             "django": {"handlers": [], "level": level.upper(), "propagate": True},
             "django.server": {"handlers": [], "propagate": True},
+            "django-q": {"handlers": [], "level": "WARNING", "propagate": True},
         },
     }
