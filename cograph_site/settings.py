@@ -50,6 +50,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "cograph_site.middleware.RefusalPages",
 ]
 
 ROOT_URLCONF = "cograph_site.urls"
@@ -65,7 +66,9 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ]
+                "cograph_site.context.portal",
+            ],
+            "builtins": ["django.templatetags.static", "cograph_site.templatetags.cograph"],
         },
     }
 ]
@@ -89,6 +92,10 @@ USE_TZ = True
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = COGRAPH.data_path / "static"
+WHITENOISE_USE_FINDERS = True
+
+LOGIN_URL = "access:login"
+CSRF_FAILURE_VIEW = "cograph_site.errors.csrf_failure"
 
 APPEND_SLASH = False
 

@@ -3,8 +3,24 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
+
+from cograph_site import guides, pages
 
 urlpatterns = [
+    path("", pages.home, name="home"),
+    path("about", pages.about, name="about"),
+    path("theme", pages.theme, name="theme"),
+    path("help", guides.guide, name="help"),
+    path("help/keyboard", guides.keyboard, name="help-keyboard"),
+    path("help/<path:slug>", guides.guide, name="help-page"),
+    path("", include("apps.access.urls")),
+    path("", include("apps.jobs.urls")),
+    path("", include("apps.repos.urls")),
     path("admin/", admin.site.urls),
 ]
+
+handler400 = "cograph_site.errors.bad_request"
+handler403 = "cograph_site.errors.forbidden"
+handler404 = "cograph_site.errors.not_found"
+handler500 = "cograph_site.errors.server_error"

@@ -1,0 +1,18 @@
+"""Addresses of the pages of identity."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from apps.access import views
+
+app_name = "access"
+
+urlpatterns = [
+    path("login", views.login, name="login"),
+    path("logout", views.logout, name="logout"),
+    path("account", views.account, name="account"),
+    path("account/tokens", views.tokens_page, name="tokens"),
+    path("account/tokens/<uuid:token_id>/revoke", views.revoke_page, name="token-revoke-page"),
+    path("account/tokens/<uuid:token_id>/revoke/now", views.revoke_token, name="token-revoke"),
+]

@@ -1,0 +1,20 @@
+"""The slug of a repository in an address: three parts, compared without case (``api-and-mcp.md`` 1.2)."""
+
+from __future__ import annotations
+
+from django.urls import register_converter
+
+PART = r"(?!\.{1,2}/)[A-Za-z0-9._~-]+"
+
+
+class SlugConverter:
+    regex = rf"{PART}/{PART}/(?!\.{{1,2}}(?:/|$))[A-Za-z0-9._~-]+"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+register_converter(SlugConverter, "repository")

@@ -1,0 +1,56 @@
+"""Repositories and what hangs on them, fetched for a page by one scoped query each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from apps.access.errors import Gone, NotFound
+from apps.access.rules import Right
+from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentRedirect
+
+if TYPE_CHECKING:
+    from apps.access.viewers import Viewer
+
+
+def with_rights(rows: QuerySet[Any], viewer: Viewer) -> QuerySet[Any]:
+    """Adds ``may_write``, ``may_manage`` and ``may_administer`` to repositories, in the same query."""
+
+    def held(right: Right) -> Exists:
+        return Exists(Repository.objects.having(right, viewer).filter(pk=OuterRef("pk")))
+
+    found: QuerySet[Any] = rows.annotate(
+        may_write=held(Right.WRITE), may_manage=held(Right.MANAGE), may_administer=held(Right.ADMINISTER)
+    )
+    return found
+
+
+def repository_for(viewer: Viewer, slug: str) -> Repository:
+    """The repository at ``slug`` with its state and the viewer's rights. Raises NotFound: absent and hidden alike."""
+    rows = with_rights(Repository.objects.visible_to(viewer).with_state(), viewer)
+    found: Repository | None = rows.filter(slug__iexact=slug).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
+def document_for(repository: Repository, slug: str) -> RepositoryDocument | str:
+    """The page at ``slug``, or the slug that it moved to.
+
+    Raises Gone with the commit for a page that was removed, NotFound for one that never was.
+    """
+    found: RepositoryDocument | None = repository.documents.filter(slug=slug).first()
+    if found is not None:
+        found.repository = repository
+        return found
+    old: RepositoryDocumentRedirect | None = repository.redirects.filter(slug=slug).select_related("document").first()
+    if old is None:
+        raise NotFound
+    if old.document is not None:
+        return old.document.slug
+    raise Gone(
+        f"{old.path} was removed from {repository.slug}"
+        + (f" by commit {old.commit[:12]}." if old.commit else ".")
+        + " Its text is no longer indexed here; the history of the repository still holds it."
+    )

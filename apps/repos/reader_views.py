@@ -1,0 +1,158 @@
+"""The three-column reader and the pages of files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_safe
+
+from apps.access.errors import NotFound
+from apps.access.pages import answer, paged
+from apps.access.viewers import Viewer, viewer_of
+from apps.repos import presentation
+from apps.repos.lookup import document_for, repository_for
+from apps.repos.models import (
+    FileState,
+    Repository,
+    RepositoryDocument,
+    RepositoryDocumentLink,
+    RepositoryFile,
+)
+from apps.repos.page_body import numbered, page_body
+from apps.repos.tree import Entry, Tree, build
+
+MAX_LINES = 10_000
+RAW_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Disposition": "inline",
+}
+"""SECURITY: what a repository holds is never run in the portal's origin, whatever it claims to be."""
+
+
+def tree_of(viewer: Viewer, repository: Repository) -> Tree:
+    rows = (
+        RepositoryDocument.objects.visible_to(viewer)
+        .filter(repository=repository)
+        .values_list("id", "path", "title", "slug", "kind", "state", "absence")
+    )
+    return build(Entry(*row) for row in rows)
+
+
+@require_safe
+def docs(request: HttpRequest, slug: str) -> HttpResponse:
+    """The first page of the tree, or what to do when there is none."""
+    viewer = viewer_of(request)
+    repository = repository_for(viewer, slug)
+    tree = tree_of(viewer, repository)
+    context: dict[str, Any] = {"header": presentation.header(repository, "repos:docs"), "tree": tree}
+    return answer(request, "repos/docs.html", context)
+
+
+@require_safe
+def reader(request: HttpRequest, slug: str, doc_slug: str) -> HttpResponse:
+    viewer = viewer_of(request)
+    repository = repository_for(viewer, slug)
+    document = document_for(repository, doc_slug)
+    if isinstance(document, str):
+        response = redirect("repos:reader", slug=repository.slug, doc_slug=document, permanent=True)
+        # A moved page may move again, and the viewer may lose it: browsers must not keep the answer for ever.
+        response["Cache-Control"] = "private, no-store"
+        return response
+    if request.GET.get("raw"):
+        return _raw(document.text)
+    tree = tree_of(viewer, repository)
+    order = list(tree.order)
+    at = next((place for place, entry in enumerate(order) if entry.id == document.pk), None)
+    backlinks = (
+        RepositoryDocumentLink.objects.visible_to(viewer)
+        .filter(target_document=document)
+        .exclude(document=document)
+        .select_related("document")
+        .order_by("document__path", "id")[:50]
+    )
+    context = {
+        "header": presentation.header(repository, "repos:docs"),
+        "tree": tree,
+        "document": document,
+        "body": page_body(document),
+        "open_folders": _parents(document.path),
+        "crumbs": _crumbs(document.path),
+        "previous": order[at - 1] if at else None,
+        "next": order[at + 1] if at is not None and at + 1 < len(order) else None,
+        "backlinks": list({link.document_id: link for link in backlinks}.values()),
+        "frontmatter": sorted(document.frontmatter.items()) if isinstance(document.frontmatter, dict) else [],
+    }
+    return answer(request, "repos/reader.html", context)
+
+
+def _parents(path: str) -> list[str]:
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: at + 1]) for at in range(len(parts))]
+
+
+def _crumbs(path: str) -> list[str]:
+    return path.split("/")
+
+
+def _raw(text: str) -> HttpResponse:
+    return HttpResponse(text, content_type="text/plain; charset=utf-8", headers=RAW_HEADERS)
+
+
+@require_safe
+def files(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every path of the synced commit, with what became of it."""
+    viewer = viewer_of(request)
+    repository = repository_for(viewer, slug)
+    state, text = request.GET.get("state", ""), request.GET.get("q", "").replace("\0", " ").strip()[:200]
+    all_rows = RepositoryFile.objects.visible_to(viewer).filter(repository=repository)
+    counts = dict(all_rows.values_list("state").annotate(n=Count("pk")).order_by())
+    rows = all_rows.defer("text").order_by("path", "id")
+    if state in FileState.values:
+        rows = rows.filter(state=state)
+    if text:
+        rows = rows.filter(path__icontains=text)
+    context = {
+        "header": presentation.header(repository, "repos:files"),
+        "page": paged(rows, request),
+        "counts": [(value, words, counts[value]) for value, words in FileState.choices if value in counts],
+        "total": sum(counts.values()),
+        "state": state,
+        "q": text,
+    }
+    return answer(request, "repos/files.html", context, fragment="repos/_files.html")
+
+
+@require_safe
+def file(request: HttpRequest, slug: str, path: str) -> HttpResponse:
+    """One file as text with line numbers. SECURITY: the path is looked up in the table and never opened."""
+    viewer = viewer_of(request)
+    repository = repository_for(viewer, slug)
+    row: RepositoryFile | None = None
+    if "\0" not in path and len(path) <= 4096:
+        row = RepositoryFile.objects.visible_to(viewer).filter(repository=repository, path=path).first()
+    if row is None:
+        raise NotFound
+    document: RepositoryDocument | None = (
+        RepositoryDocument.objects.visible_to(viewer).filter(repository=repository, path=path).first()
+    )
+    text = document.text if document is not None else row.text
+    if request.GET.get("raw"):
+        if text is None:
+            raise NotFound
+        return _raw(text)
+    lines = numbered(text) if text is not None else []
+    context = {
+        "header": presentation.header(repository, "repos:files"),
+        "file": row,
+        "document": document,
+        "lines": lines[:MAX_LINES],
+        "line_total": len(lines),
+        "cut": len(lines) > MAX_LINES,
+        "has_text": text is not None,
+        "crumbs": _crumbs(path),
+    }
+    return answer(request, "repos/file.html", context)

@@ -1,0 +1,23 @@
+"""Addresses of the pages of repositories. ``<repository:slug>`` is ``host/owner/name``."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from apps.repos import converters, reader_views, report_views, views
+
+__all__ = ["app_name", "converters", "urlpatterns"]
+
+app_name = "repos"
+
+urlpatterns = [
+    path("repos", views.repository_list, name="list"),
+    path("repos/<repository:slug>", views.overview, name="overview"),
+    path("repos/<repository:slug>/docs", reader_views.docs, name="docs"),
+    path("repos/<repository:slug>/docs/<str:doc_slug>", reader_views.reader, name="reader"),
+    path("repos/<repository:slug>/files", reader_views.files, name="files"),
+    path("repos/<repository:slug>/files/<path:path>", reader_views.file, name="file"),
+    path("repos/<repository:slug>/report", report_views.report, name="report"),
+    path("repos/<repository:slug>/report/<uuid:job_id>", report_views.report, name="report-of"),
+    path("repos/<repository:slug>/settings", report_views.settings_page, name="settings"),
+]

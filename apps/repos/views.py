@@ -1,0 +1,124 @@
+"""Pages of repositories: the list and the overview. The reader, files, reports and settings stand beside this file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models.functions import Lower
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from apps.access import rules
+from apps.access.pages import answer, paged
+from apps.access.viewers import viewer_of
+from apps.jobs.models import Job
+from apps.jobs.presentation import JobLine
+from apps.repos import presentation
+from apps.repos.lookup import repository_for
+from apps.repos.models import FileState, Repository, RepositoryDocument, RepositoryFile
+from apps.repos.page_body import page_body
+
+ORDERS = {
+    "name": (Lower("slug"), "id"),
+    "size": (F("document_total").desc(), Lower("slug"), "id"),
+    "fresh": (F("last_checked_at").desc(nulls_last=True), Lower("slug"), "id"),
+}
+STATES = (
+    ("ready", "ready"),
+    ("stale", "stale"),
+    ("syncing", "syncing"),
+    ("error", "last run failed"),
+    ("never_synced", "never synced"),
+    ("empty", "empty"),
+    ("not_found_upstream", "not found upstream"),
+)
+HISTORY = 20
+
+
+@require_safe
+def repository_list(request: HttpRequest) -> HttpResponse:
+    viewer = viewer_of(request)
+    text, host, state, order = (request.GET.get(name, "") for name in ("q", "host", "state", "order"))
+    text = text.replace("\0", " ").strip()[:200]
+    mine = Repository.objects.visible_to(viewer)
+    rows: QuerySet[Any] = mine.in_state(state) if state in dict(STATES) else mine.with_state()
+    if text:
+        rows = rows.filter(Q(slug__icontains=text) | Q(description__icontains=text))
+    if host:
+        rows = rows.filter(slug__istartswith=f"{host[:200]}/")
+    rows = rows.annotate(
+        document_total=Count("documents", distinct=True),
+    ).order_by(*ORDERS.get(order, ORDERS["name"]))
+    hosts = sorted({slug.partition("/")[0] for slug in mine.values_list("slug", flat=True).order_by()[:1000]})
+    page = paged(rows, request)
+    context = {
+        "page": page,
+        "rows": [presentation.header(repository, "") for repository in page.object_list],
+        "q": text,
+        "host": host,
+        "hosts": hosts,
+        "state": state,
+        "states": STATES,
+        "order": order if order in ORDERS else "name",
+        "filtered": bool(text or host or state),
+        "administrator": rules.is_administrator(viewer),
+    }
+    return answer(request, "repos/list.html", context, fragment="repos/_list.html")
+
+
+@require_safe
+def overview(request: HttpRequest, slug: str) -> HttpResponse:
+    viewer = viewer_of(request)
+    repository = repository_for(viewer, slug)
+    documents = RepositoryDocument.objects.visible_to(viewer).filter(repository=repository)
+    files = RepositoryFile.objects.visible_to(viewer).filter(repository=repository)
+    counts = documents.aggregate(
+        total=Count("pk"),
+        chunks=Sum("chunk_count"),
+        words=Sum("word_count"),
+        held=Count("pk", filter=Q(absence="held")),
+    )
+    readme = documents.filter(path__iregex=r"^(docs/)?(readme|index)\.(md|mdx|rst)$").order_by(F("path").desc()).first()
+    if readme is not None:
+        readme.repository = repository
+    file_counts = dict(files.values_list("state").annotate(n=Count("pk")).order_by())
+    sizes = (
+        files.exclude(size=None)
+        .extra(select={"extension": "lower(substring(path from '[^./]+$'))"})
+        .values_list("extension")
+        .annotate(bytes=Sum("size"))
+        .order_by()
+    )
+    syncs = list(
+        Job.objects.visible_to(viewer)
+        .of_source("repository", repository.pk)
+        .filter(kind="sync")
+        .select_related("requested_by")
+        .order_by("-created_at", "id")[:HISTORY]
+    )
+    live = next((job for job in syncs if job.is_live), None)
+    finished = [job for job in reversed(syncs) if not job.is_live]
+    context = {
+        "header": presentation.header(repository, "repos:overview"),
+        "counts": counts,
+        "file_total": sum(file_counts.values()),
+        "taken": file_counts.get(FileState.INDEXED, 0),
+        "coverage": presentation.shares(
+            (
+                ("indexed", file_counts.get(FileState.INDEXED, 0), "fill-ok"),
+                ("skipped", file_counts.get(FileState.SKIPPED, 0), "fill-warn"),
+                ("error", file_counts.get(FileState.ERROR, 0), "fill-bad"),
+                ("quarantined", file_counts.get(FileState.QUARANTINED, 0), "fill-bad"),
+                ("not taken", file_counts.get(FileState.NOT_TAKEN, 0), "fill-6"),
+            )
+        ),
+        "languages": presentation.languages({extension: size for extension, size in sizes if extension}),
+        "live": JobLine(live) if live else None,
+        "syncs": [JobLine(job) for job in reversed(finished)],
+        "columns": presentation.sync_history(finished),
+        "width": HISTORY * presentation.COLUMN,
+        "readme": readme,
+        "body": page_body(readme) if readme is not None else None,
+    }
+    return answer(request, "repos/overview.html", context)
