@@ -1,0 +1,65 @@
+"""What a word is, and where words begin and end (``repository-documents.md`` 5.3).
+
+A word is a run of non-white characters; in scripts that are written without spaces every letter is one, together with
+the marks that stand on it.
+"""
+
+from __future__ import annotations
+
+import re
+
+import regex
+
+_UNSPACED = (
+    r"[[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}"
+    r"\p{Script=Myanmar}]&&\p{L}]"
+)
+_MIXED = regex.compile(rf"{_UNSPACED}\p{{M}}*|(?:(?!{_UNSPACED})\S)+", regex.V1)
+_ANY_UNSPACED = regex.compile(_UNSPACED, regex.V1)
+_PLAIN = re.compile(r"\S+")
+_GRAPHEME = regex.compile(r"\X", regex.V1)
+_LOOK_BACK = 64
+"""Characters before a cut that are read to find a grapheme's edge; longer clusters are not written, only made up."""
+
+
+def _has_unspaced(text: str) -> bool:
+    # U+0E00 (Thai) is the lowest of these scripts: one comparison settles all Latin, Greek, Cyrillic, Arabic text.
+    return not text.isascii() and max(text) >= "\u0e00" and _ANY_UNSPACED.search(text) is not None
+
+
+def count_words(text: str) -> int:
+    """Number of words of ``text``."""
+    if _has_unspaced(text):
+        return sum(1 for _ in _MIXED.finditer(text))
+    return len(text.split())
+
+
+def word_spans(text: str, *, longest: int) -> list[tuple[int, int]]:
+    """Start and end (characters, end excluded) of each word; words longer than ``longest`` come in pieces.
+
+    A piece ends between two graphemes.
+    """
+    pattern = _MIXED if _has_unspaced(text) else _PLAIN
+    spans: list[tuple[int, int]] = []
+    for match in pattern.finditer(text):
+        start, end = match.span()
+        while end - start > longest:
+            cut = grapheme_edge(text, start, start + longest)
+            spans.append((start, cut))
+            start = cut
+        spans.append((start, end))
+    return spans
+
+
+def grapheme_edge(text: str, start: int, cut: int) -> int:
+    """The last edge between graphemes in ``start < edge <= cut``; ``cut`` itself when there is none in reach."""
+    if cut >= len(text):
+        return len(text)
+    base = max(start, cut - _LOOK_BACK)
+    # The cluster that holds the character at `cut` decides, so that character is read too, with what may follow it.
+    edge = base
+    for match in _GRAPHEME.finditer(text, base, min(len(text), cut + _LOOK_BACK)):
+        if match.end() > cut:
+            break
+        edge = match.end()
+    return edge if edge > start and edge > base else cut

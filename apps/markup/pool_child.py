@@ -1,0 +1,144 @@
+"""The child side of the parser pool: reads batches, answers file by file, dies rather than outgrow its limits.
+
+Frames on both pipes are a length (8 bytes, big endian) and a pickle. The parent is the only writer of what is read
+here, and the results that go back are read by the process that sent the work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copyreg
+import dataclasses
+import gc
+import importlib
+import io
+import operator
+import os
+import pickle
+import signal
+import struct
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any, BinaryIO
+
+from apps.markup.building import fast
+
+LENGTH = struct.Struct(">Q")
+GRACE_SECONDS = 5.0
+"""A file over its time is killed by the parent; this much later the child ends by itself if the parent is gone."""
+
+
+_maker = cache(fast)
+"""The quick constructor of a frozen dataclass, made once for each class."""
+
+
+def _build(cls: Any, values: tuple[Any, ...]) -> Any:
+    return _maker(cls)(*values)
+
+
+@cache
+def _reader(cls: Any) -> Callable[[Any], Any] | None:
+    """What reads all fields of a dataclass at once, None for other classes."""
+    if not dataclasses.is_dataclass(cls):
+        return None
+    names = tuple(cls.__dataclass_fields__)
+    if len(names) == 1:
+        return lambda value: (getattr(value, names[0]),)
+    return operator.attrgetter(*names) if names else lambda _: ()
+
+
+class _Pickler(pickle.Pickler):
+    """Sends frozen slotted dataclasses as their class and values: the standard way costs a Python call a field."""
+
+    def reducer_override(self, value: Any) -> Any:
+        cls = type(value)
+        read = _reader(cls)  # type: ignore[arg-type]
+        return NotImplemented if read is None else (_build, (cls, read(value)))
+
+
+def dump(value: object) -> bytes:
+    """Pickle a value for the other side."""
+    buffer = io.BytesIO()
+    pickler = _Pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL)
+    pickler.dispatch_table = copyreg.dispatch_table
+    pickler.dump(value)
+    return buffer.getvalue()
+
+
+@cache
+def resolve(name: str) -> Callable[..., object]:
+    """The function that ``package.module:function`` names."""
+    module, _, attribute = name.partition(":")
+    found: Callable[..., object] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def _limit_memory(megabytes: int) -> None:
+    with contextlib.suppress(ImportError, ValueError, OSError):  # not every system can limit the address space
+        import resource
+
+        size = megabytes * 1024 * 1024
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _address_space() -> int:
+    """Bytes of address space in use, 0 where the system does not tell."""
+    with contextlib.suppress(OSError), open("/proc/self/statm", "rb") as file:  # noqa: PTH123
+        return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _send(pipe: BinaryIO, value: object) -> None:
+    frame = dump(value)
+    pipe.write(LENGTH.pack(len(frame)))
+    pipe.write(frame)
+    pipe.flush()
+
+
+def _answer(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[str, object]:
+    try:
+        return "value", function(*arguments)
+    except MemoryError:
+        return "memory", None
+    except RecursionError:
+        return "nesting", None
+    except Exception as error:  # one file's fault is that file's answer, never the batch's end
+        return "failure", f"{type(error).__name__}: {error}"
+
+
+def serve(function: str, parse_seconds: float, parse_memory_mb: int) -> None:
+    """Answer batches until the parent closes the pipe."""
+    reading = os.fdopen(os.dup(0), "rb")
+    writing = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # a stray print must not end up between two frames
+    call = resolve(function)
+    gc.collect()
+    gc.freeze()
+    _limit_memory(parse_memory_mb)
+    _send(writing, ("ready", None))
+    while head := reading.read(LENGTH.size):
+        batch = pickle.loads(reading.read(LENGTH.unpack(head)[0]))  # noqa: S301 the parent's own pickle
+        for arguments in batch:
+            # SIGALRM without handler ends the process: also in native code, also when the parent was killed.
+            signal.setitimer(signal.ITIMER_REAL, parse_seconds + GRACE_SECONDS)
+            answer = _answer(call, arguments)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            try:
+                _send(writing, answer)
+            except MemoryError:
+                _send(writing, ("memory", None))
+            del answer
+        # Beyond half of the limit the next file would be judged by what the ones before it left behind.
+        _send(writing, ("end", _address_space() > parse_memory_mb * 1024 * 1024 // 2))
+
+
+def main(arguments: list[str]) -> None:
+    """Entry point of the child process."""
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        serve(arguments[0], float(arguments[1]), int(arguments[2]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
