@@ -7,8 +7,10 @@ stops the start with one line that names it, the allowed values and the nearest 
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import difflib
+import math
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -171,6 +173,7 @@ class Configuration:
     debug: bool = False
     log_level: str = "info"
     token: str = field(default="", repr=False)
+    venv: str = ""
     chromium: str = "/usr/bin/chromium"
     require_browser: bool = False
 
@@ -229,6 +232,28 @@ def read(environ: Mapping[str, str]) -> Configuration:
     return configuration
 
 
+def split(text: str) -> tuple[str, ...]:
+    """The parts of a comma-separated list, without blanks around them and without empty ones."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def database_url(environ: Mapping[str, str]) -> str:
+    """DATABASE_URL; empty when the embedded server is to be used. The value may hold a password and is never echoed."""
+    url = environ.get("DATABASE_URL", "").strip()
+    if url and not url.startswith(("postgresql://", "postgres://")):
+        raise ConfigurationError("DATABASE_URL must begin with postgresql:// (PostgreSQL 16 or newer)")
+    return url
+
+
+def host_and_port(bind: str) -> tuple[str, int]:
+    """`127.0.0.1:8000` or `[::1]:8000` in two parts. Raises ValueError."""
+    host, separator, port = bind.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not separator or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ValueError(bind)
+    return host, int(port)
+
+
 def _convert(variable: str, text: str, kind: object) -> object:
     text = text.strip()
     if kind is bool:
@@ -238,7 +263,7 @@ def _convert(variable: str, text: str, kind: object) -> object:
             return False
         raise ConfigurationError(f"{variable} is {text!r}; allowed are 1, 0, true, false, on, off")
     if kind == tuple[str, ...]:
-        return tuple(part.strip() for part in text.split(",") if part.strip())
+        return split(text)
     if kind in (int, int | None):
         try:
             number = int(text)
@@ -249,16 +274,38 @@ def _convert(variable: str, text: str, kind: object) -> object:
         return number
     if kind in (float, float | None):
         try:
-            return float(text)
+            amount = float(text)
         except ValueError:
-            raise ConfigurationError(f"{variable} is {text!r}; allowed is a number") from None
+            amount = math.nan
+        if not math.isfinite(amount) or amount < 0:
+            raise ConfigurationError(f"{variable} is {text!r}; allowed is a number of 0 or more")
+        return amount
     return text
+
+
+def _is_fernet_key(text: str) -> bool:
+    try:
+        return len(base64.urlsafe_b64decode(text.encode("ascii"))) == 32
+    except (ValueError, UnicodeEncodeError):
+        return False
 
 
 def _check(configuration: Configuration) -> None:
     def refuse(name: str, value: object, allowed: str) -> None:
         raise ConfigurationError(f"{PREFIX}{name} is {value!r}; allowed: {allowed}")
 
+    try:
+        host_and_port(configuration.bind)
+    except ValueError:
+        refuse("BIND", configuration.bind, "address:port, for example 127.0.0.1:8000 or [::1]:8000")
+    for key in configuration.secrets_key:
+        if not _is_fernet_key(key):  # the value is a secret and is not repeated
+            raise ConfigurationError(
+                f"{PREFIX}SECRETS_KEY holds a key that is not 32 bytes in URL-safe base64; "
+                "allowed: one such key, or several separated by commas"
+            )
+    if not configuration.jobs.workers:
+        refuse("JOBS__WORKERS", 0, "1 or more")
     if configuration.log_level not in {"debug", "info", "warning", "error"}:
         refuse("LOG_LEVEL", configuration.log_level, "debug, info, warning, error")
     if not 0 <= configuration.git.sync_hour <= 23:

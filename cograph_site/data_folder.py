@@ -1,18 +1,14 @@
-"""The data folder: made once, held by one supervisor, with the key files in it."""
+"""The data folder: made once, held by one supervisor."""
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import os
-import secrets
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 LOCK = "cograph.lock"
-DJANGO_KEY = "django-secret-key"
-SECRETS_KEY = "secrets-key"
+DJANGO_KEY = "django.key"
 
 
 class FolderHeld(Exception):
@@ -72,33 +68,3 @@ class Lock:
             self._file.truncate(0)
             self._file.close()
             self._file = None
-
-
-def make_keys(folder: Path) -> list[str]:
-    """Make the key files that are not there yet, readable by their owner only. Answers the names of new ones."""
-    makers: dict[str, Callable[[], str]] = {
-        DJANGO_KEY: lambda: secrets.token_urlsafe(50),
-        SECRETS_KEY: lambda: base64.urlsafe_b64encode(os.urandom(32)).decode(),
-    }
-    made = []
-    for name, maker in makers.items():
-        target = folder / name
-        if target.exists():
-            continue
-        unfinished = folder / f".{name}.{os.getpid()}"
-        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(maker() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.rename(target)
-        made.append(name)
-    return made
-
-
-def read_key(folder: Path, name: str) -> str:
-    """The key in a key file; empty when there is none."""
-    try:
-        return (folder / name).read_text().strip()
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return ""

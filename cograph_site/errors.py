@@ -73,22 +73,15 @@ WORDS: dict[int, Words] = {
 FALLBACK = {401: 403, 405: 400, 412: 409, 415: 422}
 
 
-def error_page(request: HttpRequest, status: int, *, message: str = "", retry_after: int | None = None) -> HttpResponse:
-    """The page of a status, with a message of the workflow in place of the standard one."""
-    words = WORDS.get(status) or WORDS[FALLBACK.get(status, 400)]
-    # SECURITY: nothing here may depend on the path, or a hidden page and a missing one would differ.
-    context = {
-        "status": status,
-        "words": words,
-        "message": message if status != 404 else "",
-        "navigation": navigation(""),
-        "retry_after": retry_after,
-    }
-    response = render(request, "errors/page.html", context, status=status)
-    if retry_after is not None:
-        response["Retry-After"] = str(retry_after)
-    response["Cache-Control"] = "private, no-store"
-    return response
+def words_of(status: int) -> Words:
+    """The words of a status; those of its nearest relative for a rare one."""
+    return WORDS.get(status) or WORDS[FALLBACK.get(status, 400)]
+
+
+def error_page(request: HttpRequest, status: int) -> HttpResponse:
+    """The page of a bare status. SECURITY: it may not depend on the path, or hidden and missing pages would differ."""
+    context = {"status": status, "message": "", "navigation": navigation(""), "retry_after": None}
+    return render(request, "error.html", context, status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -110,4 +103,4 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 def server_error(request: HttpRequest) -> HttpResponse:
     """SECURITY: made without database, session or detail of the failure; the request id leads to the log."""
     context = {"words": WORDS[500], "request_id": getattr(request, "request_id", "")}
-    return HttpResponse(get_template("errors/500.html").render(context), status=500)
+    return HttpResponse(get_template("500.html").render(context), status=500)

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import secrets
 from pathlib import Path
 
 import dj_database_url
 
-from cograph_site import configuration
+from apps.access.key_files import read_key
+from cograph_site import configuration, data_folder, logs
+from cograph_site.postgres import home
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 COGRAPH = configuration.read(os.environ)
+COGRAPH = dataclasses.replace(
+    COGRAPH,
+    # The key file is made by `up`. Without one a command still runs: with a key that ends with the process, so that
+    # nothing is ever signed with a key that somebody could know.
+    django_secret_key=COGRAPH.django_secret_key
+    or read_key(COGRAPH.data_path / data_folder.DJANGO_KEY)
+    or secrets.token_urlsafe(50),
+)
 
 DEBUG = COGRAPH.debug
-SECRET_KEY = COGRAPH.django_secret_key or "unsafe-until-up-gives-a-key"
+SECRET_KEY = COGRAPH.django_secret_key
 ALLOWED_HOSTS = list(COGRAPH.allowed_hosts)
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "apps.access.admin_apps.CographAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -42,15 +54,17 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "apps.access.middleware.RequestMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "cograph_site.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "apps.access.middleware.SignInGate",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "cograph_site.middleware.RefusalPages",
 ]
 
 ROOT_URLCONF = "cograph_site.urls"
@@ -75,14 +89,31 @@ TEMPLATES = [
 
 DATABASES = {
     "default": dj_database_url.parse(
-        os.environ.get("DATABASE_URL", "postgresql:///cograph"), conn_max_age=None, conn_health_checks=True
+        configuration.database_url(os.environ) or home.existing(COGRAPH.data_path).url(),
+        conn_max_age=None,
+        conn_health_checks=True,
     )
 }
 
 AUTH_USER_MODEL = "access.User"
 AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
 ANONYMOUS_USER_NAME = None
-SILENCED_SYSTEM_CHECKS = ["guardian.W001"]  # guardian is asked by apps.access alone, never through has_perm
+LOGIN_URL = "/login"
+LOGIN_REDIRECT_URL = "/"
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "apps.access.rest.authentication.TokenAuthentication",
+        "apps.access.rest.authentication.CsrfSessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["apps.access.rest.parsers.BoundedJsonParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "apps.access.rest.schema.DoorSchema",
+    "EXCEPTION_HANDLER": "apps.access.rest.problems.exception_handler",
+    "URL_FORMAT_OVERRIDE": None,
+}
+
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 LANGUAGE_CODE = "en"
@@ -92,12 +123,39 @@ USE_TZ = True
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = COGRAPH.data_path / "static"
-WHITENOISE_USE_FINDERS = True
-
-LOGIN_URL = "access:login"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "cograph_site.static_files.HashedFiles"},
+}
 CSRF_FAILURE_VIEW = "cograph_site.errors.csrf_failure"
 
 APPEND_SLASH = False
+
+# Cookies are for https only; apps.access.security takes the mark off for plain http on this very machine.
+SESSION_COOKIE_AGE = COGRAPH.session.hours * 3600
+SESSION_COOKIE_SECURE = True
+CSRF_COOKIE_SECURE = True
+CSRF_COOKIE_HTTPONLY = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+if COGRAPH.trusted_proxies:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SILENCED_SYSTEM_CHECKS = [
+    "guardian.W001",  # guardian is asked by apps.access alone, never through has_perm
+    "security.W004",  # HSTS belongs to the proxy that ends TLS; so does the redirect to https
+    "security.W008",
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
+DATA_UPLOAD_MAX_NUMBER_FILES = COGRAPH.upload.batch_files + 1  # one more is refused by the address that takes them
 
 # The Job row is the truth and a message may vanish or come twice, so the queue itself never tries again.
 # timeout > longest deadline of a kind (6 h); retry > timeout. One worker a cluster: a hung one is replaced whole.
@@ -119,3 +177,5 @@ Q_CLUSTER = {
     "max_rss": 1_500_000,
     "log_level": "WARNING",
 }
+
+LOGGING = logs.configuration(COGRAPH.log_level)

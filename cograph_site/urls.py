@@ -1,23 +1,24 @@
-"""The address of everything. Each room brings its own pages; this file only joins them."""
+"""The address of everything. Each room brings its own pages and endpoints; this file only joins them."""
 
 from __future__ import annotations
 
 from django.contrib import admin
 from django.urls import include, path
 
-from cograph_site import guides, pages
+from cograph_site import guides, health, pages, rooms
 
 urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
     path("", pages.home, name="home"),
     path("about", pages.about, name="about"),
     path("theme", pages.theme, name="theme"),
     path("help", guides.guide, name="help"),
     path("help/keyboard", guides.keyboard, name="help-keyboard"),
     path("help/<path:slug>", guides.guide, name="help-page"),
-    path("", include("apps.access.urls")),
-    path("", include("apps.jobs.urls")),
-    path("", include("apps.repos.urls")),
     path("admin/", admin.site.urls),
+    path("api/", include(rooms.endpoints())),
+    *rooms.pages(),
 ]
 
 handler400 = "cograph_site.errors.bad_request"

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cograph_site.settings")
+
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cograph_site.settings")
+# SECURITY: a request may not hold the database for longer; workers and commands run outside of this file.
+settings.DATABASES["default"].setdefault("OPTIONS", {})["options"] = (
+    f"-c statement_timeout={settings.COGRAPH.statement_seconds * 1000}"
+)
 application = get_wsgi_application()

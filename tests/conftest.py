@@ -7,9 +7,11 @@ import dataclasses
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import dj_database_url
+import pytest
 from django.conf import settings
 
 from cograph_site.postgres.database import make_database
@@ -42,6 +44,7 @@ def _start() -> None:
     os.environ["COGRAPH_DATA_DIR"] = str(root / "var")
     settings.DATABASES["default"].update(dj_database_url.parse(os.environ["DATABASE_URL"]))
     settings.COGRAPH = dataclasses.replace(settings.COGRAPH, data_dir=os.environ["COGRAPH_DATA_DIR"])
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     # Tests render pages without collecting the static files first.
     settings.STORAGES = {
         **settings.STORAGES,
@@ -50,3 +53,12 @@ def _start() -> None:
 
 
 _start()
+
+
+@pytest.fixture(autouse=True)
+def _fresh_throttles() -> Iterator[None]:
+    """Requests are counted per process; no test may use up the minute of the next one."""
+    yield
+    from apps.access.rest import throttles
+
+    throttles.reset()

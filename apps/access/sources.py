@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -49,7 +49,7 @@ class Source(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
-    objects = SourceQuerySet.as_manager()
+    objects: ClassVar[Any] = SourceQuerySet.as_manager()
 
     class Meta:
         abstract = True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import psycopg
 from psycopg import sql
 
@@ -38,13 +41,22 @@ def _make_extensions(connection: psycopg.Connection) -> None:
         connection.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
 
 
-def check_database(url: str) -> str:
+def check_database(address: Mapping[str, Any]) -> str:
     """Check that a database is usable, install the vector extension when it may, and describe it in a few words.
 
-    Raises PostgresError with a sentence for the operator: unreachable, older than 16, vector missing or below 0.8.
+    `address` is an entry of Django's DATABASES. Raises PostgresError with a sentence for the operator: unreachable,
+    older than 16, vector missing or below 0.8.
     """
     try:
-        connection = psycopg.connect(url, autocommit=True, connect_timeout=10)
+        connection = psycopg.connect(
+            host=address["HOST"],
+            port=address["PORT"] or None,
+            user=address["USER"],
+            password=address["PASSWORD"] or None,
+            dbname=address["NAME"],
+            autocommit=True,
+            connect_timeout=10,
+        )
     except psycopg.OperationalError as error:
         raise PostgresError(f"the database of DATABASE_URL cannot be reached: {_first_line(error)}") from None
     with connection:

@@ -12,6 +12,8 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from cograph_site.errors import words_of
+
 register = template.Library()
 
 STATES: dict[str, tuple[str, str]] = {
@@ -209,3 +211,18 @@ def marked(pieces: Iterable[tuple[str, bool]]) -> SafeString:
     return mark_safe(  # noqa: S308  # every piece has been escaped
         "".join(format_html("<mark>{}</mark>", piece) if hit else conditional_escape(piece) for piece, hit in pieces)
     )
+
+
+@register.filter
+def error_title(status: int) -> str:
+    return words_of(status).title
+
+
+@register.filter
+def error_text(status: int) -> str:
+    return words_of(status).message
+
+
+@register.filter
+def error_remedy(status: int) -> str:
+    return words_of(status).remedy

@@ -1,0 +1,129 @@
+"""What happens around every request: its id and origin, limits, headers, and the gate before pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from django.conf import settings
+from django.contrib.auth import REDIRECT_FIELD_NAME
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+
+from apps.access import limits, rules, security, signing_in
+from apps.access.errors import Refusal, Unauthenticated
+from apps.access.origin import Origin, acting, client_address, new_request_id
+from apps.access.refusal_pages import page_of
+from apps.access.rest import problems
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+GetResponse = Callable[["HttpRequest"], HttpResponse]
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz", "/login", "/api/schema", "/api/docs"})
+OPEN_PREFIXES = ("/static/", "/webhooks/")
+"""Addresses that need nobody signed in; pinned by a test. Webhooks prove themselves by their signature."""
+
+OWN_PROOF_PREFIXES = ("/api/", "/mcp")
+"""Doors for programs, which authenticate by token and answer 401 instead of sending anyone to a page."""
+
+ACCOUNT_PREFIXES = ("/admin", "/account", "/view-as")
+"""Pages that need an account even while public reading is on."""
+
+
+def is_api(request: HttpRequest) -> bool:
+    return request.path_info.startswith("/api/")
+
+
+class RequestMiddleware:
+    """The outermost layer: every answer, errors and static files included, passes through here last."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request_id = new_request_id()
+        origin = Origin(how="session", request_id=request_id, address=client_address(request))
+        with acting(origin), limits.statements_in_time():
+            response = self.get_response(request)
+        if is_api(request):
+            response = _as_problem(response)
+        security.harden(request, response)
+        response.headers["X-Request-ID"] = request_id
+        return response
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+    ) -> HttpResponse | None:
+        try:
+            limits.check_body(request, view)
+        except Refusal as refusal:
+            return _answer(request, refusal)
+        return None
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """A refusal that a page let pass becomes its page."""
+        return _answer(request, exception) if isinstance(exception, Refusal) else None
+
+
+class SignInGate:
+    """Sends the anonymous to the login page, before any look-up, from everywhere but the open addresses."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        path = request.path_info
+        if path in OPEN_PATHS or path.startswith(OPEN_PREFIXES):
+            return self.get_response(request)
+        if path.startswith(OWN_PROOF_PREFIXES):
+            if is_api(request) and not self._may_pass(request) and "Authorization" not in request.headers:
+                return _answer(request, Unauthenticated())
+        elif not self._may_pass(request):
+            return _to_login(request)
+        if "\0" in path:
+            # SECURITY: PostgreSQL refuses NUL in text, which would tell a guesser more than "not here".
+            raise Http404
+        if not is_api(request):
+            _without_nul(request)
+        if request.user.is_authenticated:
+            signing_in.slide(request)
+        return self.get_response(request)
+
+    def _may_pass(self, request: HttpRequest) -> bool:
+        viewer: Any = request.user
+        if rules.is_signed_in(viewer):
+            return True
+        return rules.may_look_around(viewer) and not request.path_info.startswith(ACCOUNT_PREFIXES)
+
+
+def _to_login(request: HttpRequest) -> HttpResponse:
+    address = f"{settings.LOGIN_URL}?{REDIRECT_FIELD_NAME}={quote(request.get_full_path())}"
+    if request.headers.get("HX-Request"):
+        return HttpResponse(status=401, headers={"HX-Redirect": str(settings.LOGIN_URL)})
+    return HttpResponseRedirect(address)
+
+
+def _without_nul(request: HttpRequest) -> None:
+    """In the query string of a page a NUL counts as a space."""
+    if "%00" not in request.META.get("QUERY_STRING", ""):
+        return
+    cleaned = request.GET.copy()
+    for name in list(cleaned):
+        cleaned.setlist(name, [value.replace("\0", " ") for value in cleaned.getlist(name)])
+    request.GET = cleaned  # type: ignore[assignment]
+
+
+def _answer(request: HttpRequest, refusal: Refusal) -> HttpResponse:
+    if is_api(request):
+        return problems.plain_response(problems.body_of(refusal), problems.headers_of(refusal))
+    return page_of(request, refusal)
+
+
+def _as_problem(response: HttpResponse) -> HttpResponse:
+    """An error that no REST view rendered (unknown address, CSRF, bad host) in the form of the others."""
+    kind = response.headers.get("Content-Type", "")
+    if response.status_code < 400 or kind.startswith((problems.MEDIA_TYPE, "application/json")):
+        return response
+    return problems.plain_response(problems.body_of_status(response.status_code))

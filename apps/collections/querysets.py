@@ -1,0 +1,51 @@
+"""Reading verbs of collections. Each read begins with ``visible_to(viewer)``; the trash hides from all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from django.db.models import Q
+
+from apps.access.querysets import ScopedQuerySet, SourceQuerySet
+
+if TYPE_CHECKING:
+    from apps.access.rules import Right
+    from apps.access.viewers import Viewer
+
+
+class CollectionQuerySet(SourceQuerySet[Any]):
+    """Collections. Those of an evaluation set are in no listing."""
+
+    def visible_to(self, viewer: Viewer) -> Self:
+        return super().visible_to(viewer).filter(evaluation=False)
+
+    def matching(self, text: str) -> Self:
+        """Name or description holds ``text``; ``%`` and ``_`` mean themselves."""
+        return self.filter(Q(name__icontains=text) | Q(description__icontains=text)) if text else self
+
+
+class DocumentQuerySet(ScopedQuerySet[Any]):
+    scope = ("collection",)
+
+    def having(self, right: Right | str, viewer: Viewer) -> Self:
+        return super().having(right, viewer).live()
+
+    def live(self) -> Self:
+        """Not in the trash."""
+        return self.filter(trashed_at=None)
+
+    def in_trash_of(self, viewer: Viewer) -> Self:
+        """What a writer may restore."""
+        return super().having("write", viewer).exclude(trashed_at=None)
+
+    def without_text(self) -> Self:
+        """For lists: the wide columns stay in the database."""
+        return self.defer("text", "parsed", "frontmatter", "warnings")
+
+
+class ChildOfCollection(ScopedQuerySet[Any]):
+    scope = ("collection",)
+
+
+class DocumentChild(ScopedQuerySet[Any]):
+    scope = ("document__collection",)
