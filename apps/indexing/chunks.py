@@ -186,7 +186,9 @@ def _compare(
         ref = entry.number << SLOT_BITS | entry.next_slot
         entry.next_slot += 1
         work.entered.append(
-            postings.Piece(ref, document.title, document.path, document.side, chunk.heading_path, chunk.text)
+            postings.Piece(
+                postings.slot_of(ref), document.title, document.path, document.side, chunk.heading_path, chunk.text
+            )
         )
         embed = composition.embed_digest(
             composition.embedded(store.block, document.title, chunk.heading_path, chunk.text)

@@ -1,0 +1,150 @@
+"""What one reader's search may touch. Streams take a ``Scope`` and nothing else, and a scope takes a viewer.
+
+SECURITY: there is no way to make a scope without a viewer. ``visible`` asks each kind of source for the rows that the
+viewer may read; narrowing only ever removes. A stream that had a default for its scope would be a door for everyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db.models import CharField, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Cast
+
+from apps.access.sources import source_model
+from apps.indexing.models import SLOT_BITS, Chunk, IndexedSource
+from apps.indexing.stores import Block, ChunkStore, all_stores, get_store
+
+if TYPE_CHECKING:
+    from apps.access.viewers import Viewer
+
+_MADE_BY_VISIBLE = object()
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedSource:
+    """One store of one readable source, with what the index knew of it when the scope was made."""
+
+    number: int
+    store: str
+    kind: str
+    id: UUID
+    label: str
+    language: str
+    chunks: int
+    version: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Sources that one viewer may read, of one block, and conditions on their chunks by store.
+
+    Sources are in the order of their labels: the order in which ties are broken.
+    """
+
+    block: Block
+    sources: tuple[ScopedSource, ...]
+    conditions: Mapping[str, Q] = field(default_factory=dict)
+    _token: object = None
+
+    def __post_init__(self) -> None:
+        if self._token is not _MADE_BY_VISIBLE:
+            raise TypeError("a scope is made by visible(viewer, ...)")
+
+    @property
+    def numbers(self) -> list[int]:
+        return [source.number for source in self.sources]
+
+    @property
+    def stores(self) -> tuple[ChunkStore, ...]:
+        return tuple(get_store(name) for name in sorted({source.store for source in self.sources}))
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(sorted({source.language for source in self.sources}))
+
+    def numbers_of(self, store: ChunkStore) -> list[int]:
+        return [source.number for source in self.sources if source.store == store.name]
+
+    def chunks_of(self, store: ChunkStore) -> QuerySet[Chunk]:
+        """The chunks of one store in scope, conditions applied."""
+        rows: QuerySet[Any] = store.model._default_manager.filter(in_numbers(self.numbers_of(store)))
+        condition = self.conditions.get(store.name)
+        return rows if condition is None else rows.filter(condition)
+
+
+def in_numbers(numbers: Collection[int]) -> Q:
+    """Chunks of the indexed sources ``numbers``; runs of numbers become one range of the index on ``ref``."""
+    if not numbers:
+        return Q(pk__in=())
+    condition = Q()
+    ordered = sorted(numbers)
+    first = last = ordered[0]
+    for number in [*ordered[1:], None]:
+        if number == last + 1:
+            last = number
+            continue
+        condition |= Q(ref__gte=first << SLOT_BITS, ref__lt=(last + 1) << SLOT_BITS)
+        if number is not None:
+            first = last = number
+    return condition
+
+
+def visible(
+    viewer: Viewer,
+    *,
+    block: Block = "docs",
+    kinds: Collection[str] | None = None,
+    sources: Collection[tuple[str, UUID]] | None = None,
+    conditions: Mapping[str, Q] | None = None,
+) -> Scope:
+    """The scope of ``viewer`` in one block, by one query.
+
+    ``kinds`` and ``sources`` narrow it to kinds of source, or to single ones as (kind, id); ``conditions`` narrow the
+    chunks of a store. Whatever they name, nothing outside the viewer's sources is ever in the scope.
+    """
+    readable = Q(pk__in=())
+    labels: list[Subquery] = []
+    for store in all_stores():
+        if store.block != block or (kinds is not None and store.source_kind not in kinds):
+            continue
+        model = source_model(store.source_kind)
+        allowed = model.objects.visible_to(viewer)
+        if sources is not None:
+            allowed = allowed.filter(pk__in=[id_ for kind, id_ in sources if kind == store.source_kind])
+        readable |= Q(store=store.name, source_id__in=allowed.values("pk"))
+        labels.append(_label(model, store))
+    rows = IndexedSource.objects.filter(readable)
+    found = [
+        ScopedSource(
+            row.number,
+            row.store,
+            row.source_kind,
+            row.source_id,
+            next((label for label in row_labels if label is not None), ""),
+            row.language,
+            row.chunks,
+            row.version,
+            row.generation,
+        )
+        for row, row_labels in _with_labels(rows, labels)
+    ]
+    found.sort(key=lambda source: (source.label, source.kind, source.store, str(source.id)))
+    return Scope(block, tuple(found), dict(conditions or {}), _MADE_BY_VISIBLE)
+
+
+def _label(model: Any, store: ChunkStore) -> Subquery:
+    row = model.objects.filter(pk=OuterRef("source_id")).values(text=Cast(F(store.label_field), CharField()))[:1]
+    return Subquery(row)
+
+
+def _with_labels(
+    rows: QuerySet[IndexedSource], labels: list[Subquery]
+) -> list[tuple[IndexedSource, tuple[str | None, ...]]]:
+    names = [f"label_{place}" for place in range(len(labels))]
+    annotated = rows.annotate(**dict(zip(names, labels, strict=True))).defer("dead")
+    return [(row, tuple(getattr(row, name) for name in names)) for row in annotated]

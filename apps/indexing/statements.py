@@ -1,0 +1,55 @@
+"""Statements with binary results, and the fragments that streams give to be joined into one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from django.db import connection
+from django.db.backends.postgresql.base import ServerBindingCursor
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A SELECT with its bound values. Joined by ``union`` when the columns of all parts agree."""
+
+    sql: str
+    params: tuple[Any, ...] = ()
+
+
+def union(parts: Sequence[Fragment]) -> Fragment:
+    return Fragment(
+        " UNION ALL ".join(f"({part.sql})" for part in parts), tuple(value for part in parts for value in part.params)
+    )
+
+
+def fragment_of(rows: QuerySet[Any, Any]) -> Fragment:
+    """The SELECT of a queryset as a fragment."""
+    sql, params = rows.query.sql_with_params()
+    return Fragment(sql, tuple(params))
+
+
+@contextmanager
+def binary_cursor() -> Iterator[Any]:
+    """A cursor with values bound by the server and results in binary: arrays and bytes arrive without being spelled
+    out. It takes Django's own wrapper, so that its statements are logged and counted like all others.
+    """
+    connection.ensure_connection()
+    raw = ServerBindingCursor(connection.connection)
+    raw.format = psycopg.pq.Format.BINARY
+    wrapped = connection.make_debug_cursor(raw) if connection.queries_logged else connection.make_cursor(raw)
+    with wrapped as cursor:
+        yield cursor
+
+
+def fetch(statement: Fragment) -> list[tuple[Any, ...]]:
+    with binary_cursor() as cursor:
+        cursor.execute(statement.sql, list(statement.params))
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
