@@ -32,9 +32,6 @@ PATH_WEIGHT = 0.5
 BODY_B = 0.75
 DECIMALS = 6
 
-COLUMNS = 8
-"""Columns of the statement: kind, number, block, three counts, term, bytes. Other streams may add kinds of their own."""
-
 
 @dataclass(frozen=True, slots=True)
 class LexicalHit:
@@ -136,13 +133,9 @@ class PostgresLexical:
         if scope.conditions:
             for store in scope.stores:
                 inner = fragment_of(scope.chunks_of(store).values("ref"))
-                parts.append(
-                    Fragment(
-                        "SELECT 'f', 0, 0, 0::bigint, 0::bigint, 0::bigint, '', "
-                        f"COALESCE(string_agg(int8send(ref), ''::bytea), ''::bytea) FROM ({inner.sql}) allowed",  # noqa: S608
-                        inner.params,
-                    )
-                )
+                packed = "COALESCE(string_agg(int8send(ref), ''::bytea), ''::bytea)"
+                columns = f"'f', 0, 0, 0::bigint, 0::bigint, 0::bigint, '', {packed}"
+                parts.append(Fragment(f"SELECT {columns} FROM ({inner.sql}) allowed", inner.params))  # noqa: S608
         return union(parts)
 
     def rank(self, scope: Scope, question: Question, rows: Sequence[tuple[Any, ...]], limit: int) -> LexicalResult:
@@ -292,11 +285,11 @@ class _Entries:
             keys = None
         places = np.flatnonzero(sums > 0)
         if len(places) > limit:
-            scores = sums[places]
-            last = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+            raw = sums[places]
+            last = np.partition(raw, len(raw) - limit)[len(raw) - limit]
             # Rounding may make a lower sum equal to the last one.
-            places = places[scores >= last - 10.0**-DECIMALS]
-        scores = np.round(sums[places], DECIMALS)
+            places = places[raw >= last - 10.0**-DECIMALS]
+        scores: NDArray[np.float64] = np.round(sums[places], DECIMALS)
         if len(places) > limit:
             last = np.partition(scores, len(scores) - limit)[len(scores) - limit]
             places, scores = places[scores >= last], scores[scores >= last]

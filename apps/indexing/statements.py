@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import psycopg
 from django.db import connection
@@ -41,7 +41,7 @@ def binary_cursor() -> Iterator[Any]:
     out. It takes Django's own wrapper, so that its statements are logged and counted like all others.
     """
     connection.ensure_connection()
-    raw = ServerBindingCursor(connection.connection)
+    raw: Any = cast("Any", ServerBindingCursor)(connection.connection)
     raw.format = psycopg.pq.Format.BINARY
     wrapped = connection.make_debug_cursor(raw) if connection.queries_logged else connection.make_cursor(raw)
     with wrapped as cursor:

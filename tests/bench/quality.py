@@ -1,0 +1,136 @@
+"""Ranking quality on the given sets: nDCG@10 of words, vectors and both, against the gates of ``retrieval.md`` 16.1.
+
+    nice pytest -s tests/bench/quality.py            (raydocs, scifact, cosqa; minutes of CPU for vectors at first)
+    BENCH_SETS=raydocs BENCH_WORDS_ONLY=1 nice pytest ...    one set, words alone
+
+Sets are looked for in $BENCH_FOLDER, else in ../shared/bench. Vectors are kept in a folder below the temporary one,
+because they cost minutes. Each set becomes a source of its own in real tables.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import time
+import uuid
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from apps.indexing import chunks, lexical
+from apps.indexing.questions import ask
+from tests.indexing import shelf
+from tests.indexing.conftest import _shelf_tables, shelves  # noqa: F401 - the fixtures
+from tests.indexing.shelf import CODE, STORE, Paper, as_text, cut
+
+GATES = {
+    "raydocs": {"lexical page": 0.40, "lexical section": 0.22, "hybrid page": 0.53, "hybrid section": 0.32},
+    "scifact": {"lexical chunk": 0.69, "hybrid chunk": 0.70},
+    "cosqa": {"lexical chunk": 0.40, "hybrid chunk": 0.53},
+}
+
+
+def folder() -> Path:
+    beside = Path(__file__).resolve().parents[3] / "shared" / "bench"
+    return Path(os.environ.get("BENCH_FOLDER", beside))
+
+
+def lines(path: Path) -> list[dict]:
+    raw = path.read_bytes()
+    return [json.loads(line) for line in (gzip.decompress(raw) if path.suffix == ".gz" else raw).splitlines()]
+
+
+def judgements(path: Path) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for line in path.read_text(encoding="utf-8").splitlines():
+        query, target, *_, grade = line.split("\t")
+        if grade.strip().isdigit() and int(grade) > 0:
+            found[query][target] = int(grade)
+    return found
+
+
+def ndcg(ranked: list[str], judged: dict[str, int], k: int = 10) -> float:
+    gained = sum(judged.get(target, 0) / math.log2(rank + 2) for rank, target in enumerate(ranked[:k]))
+    ideal = sum(grade / math.log2(rank + 2) for rank, grade in enumerate(sorted(judged.values(), reverse=True)[:k]))
+    return gained / ideal
+
+
+def collapse(ranked: list[str]) -> list[str]:
+    return list(dict.fromkeys(ranked))
+
+
+class Loaded:
+    """One set in tables."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.store = CODE if name == "cosqa" else STORE
+        self.rows = lines(folder() / name / "corpus.jsonl.gz")
+        self.queries = {row["_id"]: row["text"] for row in lines(folder() / name / "queries.jsonl")}
+        self.shelf = shelf.a_shelf(name)
+        documents: dict[str, list] = defaultdict(list)
+        self.order: dict[tuple[str, int], dict] = {}
+        for row in self.rows:
+            path = row.get("path") or row["_id"]
+            self.order[path, len(documents[path])] = row
+            documents[path].append(cut(row["text"], *(part for part in row["title"].split(" > ") if part)))
+        papers = {path: Paper(id=uuid.uuid4(), shelf=self.shelf, path=path) for path in documents}
+        Paper.objects.bulk_create(papers.values())
+        started = time.process_time()
+        chunks.store_documents(
+            self.store,
+            source_id=self.shelf.id,
+            documents=[as_text(papers[path], cuts) for path, cuts in documents.items()],
+        )
+        self.seconds = time.process_time() - started
+        self.by_ref = {
+            ref: self.order[path, index]
+            for ref, path, index in self.store.model.objects.values_list("ref", "document__path", "chunk_index")
+        }
+
+    def measure(self, mode: str, ranked: dict[str, list[int]]) -> dict[str, float]:
+        """nDCG@10 by level; refs best first for each query."""
+        levels = {"chunk": lambda row: row["_id"]}
+        judged = {"chunk": judgements(folder() / self.name / "qrels.tsv")}
+        if self.name == "raydocs":
+            levels = {"section": lambda row: row["parent"], "page": lambda row: row["path"]}
+            judged = {
+                "section": judgements(folder() / self.name / "qrels.tsv"),
+                "page": judgements(folder() / self.name / "qrels_page.tsv"),
+            }
+        found = {}
+        for level, target in levels.items():
+            scores = [
+                ndcg(collapse([target(self.by_ref[ref]) for ref in ranked[query]]), judged[level][query])
+                for query in self.queries
+                if judged[level].get(query)
+            ]
+            found[f"{mode} {level}"] = sum(scores) / len(scores)
+        return found
+
+
+@pytest.mark.parametrize("name", os.environ.get("BENCH_SETS", "raydocs,scifact,cosqa").split(","))
+def test_quality(name, shelves):  # noqa: F811
+    if not (folder() / name).is_dir():
+        pytest.skip(f"no set {name} in {folder()}")
+    loaded = Loaded(name)
+    print(f"\n{name}: {len(loaded.rows)} chunks stored, {len(loaded.rows) / loaded.seconds:.0f} per second of our CPU")
+    scope = shelf.scope_of(block=loaded.store.block)
+    started = time.process_time()
+    by_words = {}
+    for query, text in loaded.queries.items():
+        result = lexical.search(scope, ask(text, scope.languages))
+        hits = sorted(result.hits, key=lambda hit: (-hit.score, hit.ref))
+        by_words[query] = [hit.ref for hit in hits[:300]]
+    print(f"{1000 * (time.process_time() - started) / len(loaded.queries):.1f} ms of our CPU a query")
+    numbers = loaded.measure("lexical", by_words)
+    failed = []
+    for measure, value in numbers.items():
+        gate = GATES[name].get(measure)
+        print(f"  {measure:16} {value:.4f}" + (f"   gate {gate}" if gate else ""))
+        if gate and value < gate:
+            failed.append(measure)
+    assert not failed
