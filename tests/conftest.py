@@ -43,8 +43,10 @@ def _start() -> None:
     os.environ["DATABASE_URL"] = server.home.url()
     os.environ["COGRAPH_DATA_DIR"] = str(root / "var")
     settings.DATABASES["default"].update(dj_database_url.parse(os.environ["DATABASE_URL"]))
+    os.environ["COGRAPH_DJANGO_SECRET_KEY"] = settings.SECRET_KEY  # workers check what this process has signed
     settings.COGRAPH = dataclasses.replace(settings.COGRAPH, data_dir=os.environ["COGRAPH_DATA_DIR"])
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.STATIC_ROOT = settings.COGRAPH.data_path / "static"
     # Tests render pages without collecting the static files first.
     settings.STORAGES = {
         **settings.STORAGES,
