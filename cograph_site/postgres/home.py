@@ -123,18 +123,23 @@ def _make_sockets(home: ServerHome, account: Account) -> None:
 
 
 def usable_binaries(binaries: Binaries, home: ServerHome, account: Account, *, say: Callable[[str], None]) -> Binaries:
-    """The programs as the account can read them: where they are, or a copy in the server's home."""
+    """The programs as the account can read them: where they are, or a copy (37 MB) in the server's home."""
     if closed_folder(account, binaries.folder) is None and os.access(binaries.program("postgres"), os.X_OK):
         return binaries
     version = _version(binaries)
-    copied = Binaries(home.folder / f"programs-{version}" / "bin", binaries.source)
-    if not copied.root.exists():
+    package = binaries.root.parent  # the programs find their libraries beside it: ../../../<package>.libs
+    target = home.folder / f"programs-{version}"
+    copied = Binaries(target / package.name / binaries.root.name / "bin", binaries.source)
+    if not target.exists():
         say(f"copying PostgreSQL {version} to where user {account.name} can read it")
         unfinished = home.folder / "programs-unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
         skip = shutil.ignore_patterns("include", "*.a", "__pycache__")
-        shutil.copytree(binaries.root, unfinished, symlinks=True, ignore=skip)
-        unfinished.rename(copied.root)
+        shutil.copytree(binaries.root, unfinished / package.name / binaries.root.name, symlinks=True, ignore=skip)
+        libraries = package.with_name(f"{package.name}.libs")
+        if libraries.is_dir():
+            shutil.copytree(libraries, unfinished / libraries.name, symlinks=True)
+        unfinished.rename(target)
     return copied
 
 

@@ -73,7 +73,9 @@ def test_a_bad_secret_is_not_repeated() -> None:
 
 
 def test_secrets_stay_out_of_the_printed_configuration() -> None:
-    site = read({"COGRAPH_ADMIN_PASSWORD": "hunter2", "COGRAPH_EMBEDDING__API_KEY": "hunter3", "COGRAPH_TOKEN": "cgr_4"})
+    site = read(
+        {"COGRAPH_ADMIN_PASSWORD": "hunter2", "COGRAPH_EMBEDDING__API_KEY": "hunter3", "COGRAPH_TOKEN": "cgr_4"}
+    )
     assert "hunter" not in repr(site)
     assert "cgr_4" not in repr(site)
 
