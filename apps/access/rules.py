@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractUser, AnonymousUser
+from django.contrib.auth.models import AbstractUser, AnonymousUser, Group
 from django.db import models
 from django.db.models import Q
 
@@ -156,6 +156,20 @@ def group_grant_rows(source: Source) -> models.QuerySet[Any]:
 def user_grant_rows(source: Source) -> models.QuerySet[Any]:
     """The grants to persons on one source, for ``grants.py``."""
     return _rows(entry_of(type(source)).user_grants).filter(content_object=source.pk)
+
+
+def grants_to(grantee: AbstractUser | Group) -> list[dict[str, str]]:
+    """Every grant to one person or group, as the audit trail lists what ends with them."""
+    found = []
+    for entry in source_entries():
+        to_group = isinstance(grantee, Group)
+        rows = _rows(entry.group_grants if to_group else entry.user_grants)
+        rows = rows.filter(**{"group" if to_group else "user": grantee.pk})
+        found += [
+            {"source": f"{entry.model.kind} {row.content_object.label}", "level": row.permission.codename}
+            for row in rows.select_related("content_object", "permission")
+        ]
+    return found
 
 
 def _checked(viewer: Viewer) -> Viewer:
