@@ -48,6 +48,29 @@ HIDDEN_BUT_READ = frozenset({".devcontainer", ".github"})
 EXCLUDED_FOLDERS = frozenset({"node_modules", "dist", "build", "venv", "__pycache__"})
 """Folders of the exclusion list that begin with a dot fall under the rule for all such folders."""
 
+SIDE_FOLDERS = frozenset(
+    [
+        "fixture",
+        "fixtures",
+        "__fixtures__",
+        "testdata",
+        "test-data",
+        "test_data",
+        "__snapshots__",
+        "snapshots",
+        "__mocks__",
+        "mocks",
+        "golden",
+        "goldens",
+        "vendor",
+        "vendored",
+        "third_party",
+        "archive",
+        "archived",
+    ]
+)
+"""Folders of text that is kept for tests or comes from elsewhere (``retrieval.md`` 6.7)."""
+
 BINARY_EXTENSIONS = frozenset(
     [
         ".7z",
@@ -130,6 +153,11 @@ def split(path: str) -> tuple[list[str], str, str]:
     *folders, name = path.split("/")
     dot = name.rfind(".")
     return folders, name, name[dot:].lower() if dot >= 0 else ""
+
+
+def is_side(path: str) -> bool:
+    """Whether the file lies in a folder of fixtures, vendored or archived text."""
+    return not SIDE_FOLDERS.isdisjoint(path.lower().split("/")[:-1])
 
 
 def in_excluded_folder(folders: list[str]) -> bool:

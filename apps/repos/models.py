@@ -109,6 +109,9 @@ class Repository(Source):
     committed_at = models.DateTimeField(null=True, blank=True, editable=False)
     synced_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_checked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    linked_with = models.CharField(
+        max_length=64, blank=True, default="", editable=False, help_text="Digest of what its links were resolved in."
+    )
     synced_with = models.CharField(
         max_length=64, blank=True, default="", editable=False, help_text="Digest of rules, filters and profile."
     )
@@ -272,7 +275,11 @@ class RepositoryDocument(models.Model):
             models.UniqueConstraint(
                 fields=["repository", "path", "raw_path"], nulls_distinct=False, name="repo_documents_path_is_unique"
             ),
-            models.UniqueConstraint(fields=["repository", "slug"], name="repo_documents_slug_is_unique"),
+            models.UniqueConstraint(
+                fields=["repository", "slug"],
+                deferrable=models.Deferrable.DEFERRED,  # a batch may hand an address from one page to another
+                name="repo_documents_slug_is_unique",
+            ),
         ]
         indexes = [
             models.Index(fields=["repository"], condition=models.Q(absence="held"), name="repo_documents_held"),

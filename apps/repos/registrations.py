@@ -2,16 +2,57 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from typing import cast
+
+from django.conf import settings
+
 from apps.access.secrets import register_secret
 from apps.access.sources import register_source
-from apps.indexing.stores import ChunkStore, register_store
-from apps.repos.models import Repository, RepositoryDocumentChunk, RepositoryGroupGrant, RepositoryUserGrant
+from apps.indexing.stores import register_store
+from apps.jobs.kinds import JobKind, Slot, register_kind, register_purge
+from apps.jobs.models import Job
+from apps.jobs.running import JobRun
+from apps.repos.models import Repository, RepositoryGroupGrant, RepositoryUserGrant, WebhookDelivery
+from apps.repos.schedules import due_syncs
+from apps.repos.stores import STORE
 
-STORE = ChunkStore(name="repo_docs", model=RepositoryDocumentChunk, source_kind="repository", source_field="repository")
+DELIVERIES_KEPT = timedelta(days=30)
+PRUNE_BATCH = 5000
 
 
 def register() -> None:
+    from apps.repos import links, removal, sync
+
     register_source(Repository, user_grants=RepositoryUserGrant, group_grants=RepositoryGroupGrant)
     register_secret(Repository, "credential")
     register_secret(Repository, "hook_secret")
     register_store(STORE)
+    register_kind(
+        JobKind(
+            "sync",
+            sync.run_sync,
+            sources=frozenset({Repository.kind}),
+            deadline=timedelta(hours=6),
+            slot=_slot,
+            every=due_syncs,
+            prune=_prune_deliveries,
+        )
+    )
+
+    def resolve(run: JobRun) -> None:
+        links.resolve_links(run, cast("Repository", run.source))
+
+    register_kind(JobKind("resolve_links", resolve, sources=frozenset({Repository.kind})))
+    register_purge(removal.purge, sources=[Repository.kind])
+
+
+def _slot(job: Job) -> Slot:
+    return Slot("sync", settings.COGRAPH.jobs.running_syncs, "{running} syncs running")
+
+
+def _prune_deliveries(now: datetime) -> int:
+    old = WebhookDelivery.objects.filter(received_at__lt=now - DELIVERIES_KEPT)
+    ids = list(old.values_list("pk", flat=True)[:PRUNE_BATCH])
+    deleted, _ = WebhookDelivery.objects.filter(pk__in=ids).delete()
+    return deleted

@@ -1,0 +1,368 @@
+"""Writing documents: rows, chunks, links and addresses of one batch, inside the caller's transaction."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils import timezone
+
+from apps.indexing.chunks import ChunkChanges, DocumentText, store_documents
+from apps.indexing.observers import Act, DocumentChange, DocumentRef, documents_stored
+from apps.markup.values import Chunk
+from apps.repos.discovery import is_side
+from apps.repos.git.values import CommitInfo, Entry, raw_or_none
+from apps.repos.models import (
+    DocumentState,
+    LinkState,
+    Repository,
+    RepositoryDocument,
+    RepositoryDocumentChunk,
+    RepositoryDocumentLink,
+    RepositoryDocumentRedirect,
+)
+from apps.repos.plan import KnownDocument, Taken, Versions
+from apps.repos.reading import FileRead
+from apps.repos.slugs import free_slug
+from apps.repos.stores import STORE
+
+WRITTEN = (
+    "path",
+    "raw_path",
+    "kind",
+    "title",
+    "slug",
+    "state",
+    "blob",
+    "size",
+    "content_hash",
+    "parser_version",
+    "chunk_profile",
+    "encoding",
+    "text",
+    "frontmatter",
+    "structure",
+    "anchors",
+    "warnings",
+    "word_count",
+    "line_count",
+    "chunk_count",
+    "redacted_count",
+    "commit",
+    "committed_at",
+    "absence",
+    "absent_commit",
+    "absent_since",
+    "updated_at",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A file that was read. ``known`` is the document that it continues, under this path or (``moved``) another."""
+
+    taken: Taken
+    read: FileRead
+    known: KnownDocument | None
+    moved: bool = False
+
+    @property
+    def act(self) -> Act:
+        if self.known is None:
+            return "created"
+        return "moved" if self.moved else "replaced"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of one file of a batch."""
+
+    document_id: uuid.UUID
+    outcome: Outcome
+    changes: ChunkChanges
+
+
+class Writer:
+    """Stores the documents of one sync. Knows the addresses in use, so that no batch asks for them again."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        *,
+        versions: Versions,
+        commit: CommitInfo,
+        changed_in: Mapping[bytes, CommitInfo],
+        documents: Iterable[KnownDocument],
+    ) -> None:
+        self.repository = repository
+        self.versions = versions
+        self.commit = commit
+        self.changed_in = changed_in
+        self.slugs: dict[str, uuid.UUID] = {known.slug: known.id for known in documents}
+        self.newcomers: dict[uuid.UUID, str] = {}
+        """Documents that got their address in this run, with their paths."""
+        self._fresh_slugs: set[str] = set()
+        self._redirects: list[KnownDocument] = []
+        """Documents of the batch under way that leave an old address behind."""
+
+    def store(self, outcomes: Sequence[Outcome]) -> list[Stored]:
+        """Store what was read, in path order. The caller is inside a batch."""
+        ids = [outcome.known.id if outcome.known else uuid.uuid4() for outcome in outcomes]
+        rows = [self._row(id_, outcome) for id_, outcome in zip(ids, outcomes, strict=True)]
+        RepositoryDocument.objects.bulk_create(
+            rows, update_conflicts=True, unique_fields=["id"], update_fields=list(WRITTEN)
+        )
+        self._write_addresses()
+        changes = store_documents(
+            STORE,
+            source_id=self.repository.pk,
+            documents=[
+                self._text(id_, outcome.taken.entry.path, outcome.read.title, outcome.read.chunks)
+                for id_, outcome in zip(ids, outcomes, strict=True)
+            ],
+        )
+        self._links(ids, outcomes)
+        documents_stored(
+            [
+                DocumentChange(
+                    ref=self._ref(id_, outcome.taken.entry.path),
+                    act=outcome.act,
+                    old_path=outcome.known.path if outcome.moved and outcome.known else None,
+                    version_hash=outcome.read.content_hash,
+                    frontmatter=outcome.read.frontmatter,
+                )
+                for id_, outcome in zip(ids, outcomes, strict=True)
+            ]
+        )
+        return [Stored(*both) for both in zip(ids, outcomes, changes, strict=True)]
+
+    def move(self, moves: Sequence[tuple[KnownDocument, Entry]]) -> list[ChunkChanges]:
+        """Give documents another path and address; text, chunks and ids stay. The caller is inside a batch."""
+        ids = [known.id for known, _ in moves]
+        documents = {
+            document.id: document
+            for document in RepositoryDocument.objects.filter(pk__in=ids).only(
+                "id", "title", "slug", "frontmatter", "content_hash", "kind", "path", "commit", "committed_at"
+            )
+        }
+        texts: list[DocumentText] = []
+        changes: list[DocumentChange] = []
+        chunks = _stored_chunks(ids)
+        for known, entry in moves:
+            document = documents[known.id]
+            if known.title == known.path.rsplit("/", 1)[-1]:
+                document.title = entry.path.rsplit("/", 1)[-1]
+            document.slug = self._new_slug(known, entry.path)
+            document.path, document.raw_path = entry.path, raw_or_none(entry.path, entry.raw_path)
+            info = self.changed_in.get(entry.raw_path)
+            if info is not None:
+                document.commit, document.committed_at = info.commit, info.committed_at
+            document.absence, document.absent_commit, document.absent_since = "", "", None
+            document.updated_at = timezone.now()
+            texts.append(self._text(known.id, entry.path, document.title, chunks[known.id]))
+            changes.append(
+                DocumentChange(
+                    ref=self._ref(known.id, entry.path),
+                    act="moved",
+                    old_path=known.path,
+                    version_hash=document.content_hash,
+                    frontmatter=document.frontmatter,
+                )
+            )
+        RepositoryDocument.objects.bulk_update(
+            documents.values(),
+            [
+                "title",
+                "slug",
+                "path",
+                "raw_path",
+                "commit",
+                "committed_at",
+                "absence",
+                "absent_commit",
+                "absent_since",
+                "updated_at",
+            ],
+        )
+        self._write_addresses()
+        stored = store_documents(STORE, source_id=self.repository.pk, documents=texts)
+        documents_stored(changes)
+        return stored
+
+    def settle_slugs(self) -> int:
+        """Addresses that newcomers could not have because a page removed in this run still held them. Gives how many
+        changed: as after a fresh clone, a suffix stays only where two living pages want the same address."""
+        changed: list[RepositoryDocument] = []
+        rows = RepositoryDocument.objects.filter(pk__in=self.newcomers).only("id", "slug", "path").order_by("path")
+        for document in rows:
+            self.slugs.pop(document.slug, None)
+            wanted = free_slug(document.path, document.id, self.slugs)
+            self.slugs[wanted] = document.id
+            if wanted != document.slug:
+                document.slug = wanted
+                changed.append(document)
+        for at in range(0, len(changed), 500):
+            RepositoryDocument.objects.bulk_update(changed[at : at + 500], ["slug"])
+        self._drop_redirects({document.slug for document in changed})
+        return len(changed)
+
+    def forget(self, known: Iterable[KnownDocument]) -> None:
+        """These documents were removed: their addresses are free."""
+        for one in known:
+            self.slugs.pop(one.slug, None)
+
+    def _row(self, id_: uuid.UUID, outcome: Outcome) -> RepositoryDocument:
+        entry, read, known = outcome.taken.entry, outcome.read, outcome.known
+        info = self.changed_in.get(entry.raw_path, self.commit)
+        if known is None:
+            slug = self._take_slug(id_, entry.path)
+        elif outcome.moved:
+            slug = self._new_slug(known, entry.path)
+        else:
+            slug = known.slug
+        return RepositoryDocument(
+            id=id_,
+            repository=self.repository,
+            path=entry.path,
+            raw_path=raw_or_none(entry.path, entry.raw_path),
+            kind=outcome.taken.kind.value,
+            title=read.title,
+            slug=slug,
+            state=DocumentState.EMPTY if read.empty else DocumentState.INDEXED,
+            blob=entry.blob,
+            size=entry.size or 0,
+            content_hash=read.content_hash,
+            parser_version=self.versions.parser,
+            chunk_profile=self.versions.profile,
+            encoding=read.encoding,
+            text=read.text,
+            frontmatter=read.frontmatter,
+            structure=read.structure,
+            anchors=list(read.anchors),
+            warnings=[
+                {
+                    "code": warning.code,
+                    "line": warning.line,
+                    "column": warning.column,
+                    "message": warning.message,
+                }
+                for warning in read.warnings
+            ],
+            word_count=read.word_count,
+            line_count=read.line_count,
+            chunk_count=len(read.chunks),
+            redacted_count=read.redacted,
+            commit=info.commit,
+            committed_at=info.committed_at,
+            updated_at=timezone.now(),
+        )
+
+    def _take_slug(self, id_: uuid.UUID, path: str) -> str:
+        slug = free_slug(path, id_, self.slugs)
+        self.slugs[slug] = id_
+        self.newcomers[id_] = path
+        self._fresh_slugs.add(slug)
+        return slug
+
+    def _new_slug(self, known: KnownDocument, path: str) -> str:
+        self.slugs.pop(known.slug, None)
+        slug = self._take_slug(known.id, path)
+        if slug != known.slug:
+            self._redirects.append(known)
+        return slug
+
+    def _write_addresses(self) -> None:
+        """Old addresses of the batch lead on; a living page wins over an old address."""
+        if self._redirects:
+            RepositoryDocumentRedirect.objects.bulk_create(
+                [
+                    RepositoryDocumentRedirect(
+                        repository=self.repository,
+                        slug=known.slug,
+                        path=known.path,
+                        title=known.title,
+                        document_id=known.id,
+                        commit=self.commit.commit,
+                    )
+                    for known in self._redirects
+                ],
+                update_conflicts=True,
+                unique_fields=["repository", "slug"],
+                update_fields=["path", "title", "document", "commit", "created_at"],
+            )
+        self._drop_redirects(self._fresh_slugs)
+        self._redirects, self._fresh_slugs = [], set()
+
+    def _drop_redirects(self, slugs: set[str]) -> None:
+        if slugs:
+            RepositoryDocumentRedirect.objects.filter(repository=self.repository, slug__in=slugs).delete()
+
+    def _text(self, id_: uuid.UUID, path: str, title: str, chunks: Sequence[Chunk]) -> DocumentText:
+        return DocumentText(
+            document_id=id_,
+            title=title,
+            path=path,
+            chunks=chunks,
+            language=self.repository.language,
+            side=is_side(path),
+            profile=self.versions.profile,
+        )
+
+    def _ref(self, id_: uuid.UUID, path: str) -> DocumentRef:
+        return DocumentRef(self.repository.kind, self.repository.pk, id_, path)
+
+    def _links(self, ids: Sequence[uuid.UUID], outcomes: Sequence[Outcome]) -> None:
+        old = [id_ for id_, outcome in zip(ids, outcomes, strict=True) if outcome.known is not None]
+        if old:
+            RepositoryDocumentLink.objects.filter(document__in=old).delete()
+        RepositoryDocumentLink.objects.bulk_create(
+            [
+                RepositoryDocumentLink(
+                    repository=self.repository,
+                    document_id=id_,
+                    link_type=use.link_type,
+                    href=use.href,
+                    text=use.text,
+                    lines=list(use.lines),
+                    path=use.path,
+                    fragment=use.fragment,
+                    alias=use.alias,
+                    rel_type=use.rel_type[:60],
+                    field=use.field,
+                    embed=use.embed,
+                    image=use.image,
+                    state=LinkState.EXTERNAL if use.link_type == "absolute" else LinkState.BROKEN,
+                )
+                for id_, outcome in zip(ids, outcomes, strict=True)
+                for use in outcome.read.links
+            ],
+            batch_size=2000,
+        )
+
+
+def _stored_chunks(ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[Chunk]]:
+    """The chunks of documents as the chunkers gave them."""
+    found: dict[uuid.UUID, list[Chunk]] = defaultdict(list)
+    rows: Any = RepositoryDocumentChunk.objects.filter(document__in=ids).order_by("document", "chunk_index")
+    for row in rows.iterator(chunk_size=1000):
+        found[row.document_id].append(
+            Chunk(
+                chunk_index=row.chunk_index,
+                heading_path=tuple(row.heading_path),
+                heading_level=row.heading_level,
+                section_anchor=row.section_anchor,
+                start_line=row.start_line,
+                end_line=row.end_line,
+                start_byte=row.start_byte,
+                end_byte=row.end_byte,
+                source=row.source,
+                text=row.searched,
+                part=row.part,
+                parts=row.parts,
+                flags=tuple(row.flags),
+            )
+        )
+    return found
