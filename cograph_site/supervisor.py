@@ -117,15 +117,11 @@ class Supervisor:
         waiting = [service.not_before for service in self.services if not service.running()]
         return max(0.0, min([1.0, *(moment - time.monotonic() for moment in waiting)]))
 
-    def ask_to_stop(self) -> None:
-        """Ask all services to end, without waiting."""
-        for service in self.services:
-            if service.child is not None and service.child.poll() is None:
-                processes.signal_group(service.child.pid, signal.SIGTERM)
-
     def stop(self) -> None:
-        """End all services that were asked to; by force what is left after some seconds."""
+        """End all services: politely, together, and by force what is left after some seconds."""
         children = [service.child for service in self.services if service.child is not None]
+        for child in children:
+            processes.signal_group(child.pid, signal.SIGTERM)
         processes.wait_gone(children, STOP_SECONDS)
         for child in children:
             # Whole groups: helpers of a killed process live on in its group.

@@ -19,7 +19,6 @@ from pathlib import Path
 from types import FrameType
 
 from apps.access.key_files import ensure_key
-from apps.jobs.clusters import Clusters
 from cograph_site import configuration, data_folder, processes
 from cograph_site.postgres import PostgresError
 from cograph_site.postgres.server import Server
@@ -29,7 +28,6 @@ ROOT = Path(__file__).resolve().parent.parent
 WEB_THREADS = min(16, 2 * (os.cpu_count() or 1) + 1)
 READY_SECONDS = 120.0
 HURRY_SECONDS = 0.1
-WORKER_STOP_SECONDS = 4.0
 WEB_FAILURES = 3
 
 
@@ -83,8 +81,6 @@ class Up:
         self.supervisor = Supervisor(folder=ROOT, say=_say, guard=self.guard)
         self.server: Server | None = None
         self.url = configuration.database_url(os.environ)
-        self.workers: Clusters | None = None
-        self._guarded: set[int] = set()
         self._database_down = False
         self._wake, self._woken = os.pipe()
 
@@ -256,21 +252,7 @@ class Up:
         return False
 
     def _start_workers(self) -> None:
-        environment = self._environment()
-        manage = (sys.executable, str(ROOT / "manage.py"))
-        self.workers = Clusters(self.site.jobs.workers, command=manage, environment=environment)
-        self.workers.start()
-        self._guard_workers()
-        self.supervisor.add("job sweep", [*manage, "jobs_sweep", "--with-parent"], environment)
-
-    def _guard_workers(self) -> None:
-        """Tell the guard which process groups belong to workers now."""
-        present = set(self.workers.pids) if self.workers is not None else set()
-        for pid in self._guarded - present:
-            self.guard.forget(pid)
-        for pid in present - self._guarded:
-            self.guard.watch(pid, signal.SIGTERM)
-        self._guarded = present
+        self.supervisor.add("worker process", [sys.executable, "manage.py", "run_workers"], self._environment())
 
     def _look(self) -> None:
         if self.server is not None:
@@ -285,9 +267,6 @@ class Up:
                 self._database_down = False
                 _say("the database server is back")
         self.supervisor.look()
-        if self.workers is not None:
-            self.workers.watch()
-            self._guard_workers()
 
     def _watch(self) -> None:
         while True:
@@ -296,9 +275,6 @@ class Up:
 
     def _stop(self) -> None:
         _say("stopping")
-        self.supervisor.ask_to_stop()
-        if self.workers is not None:
-            self.workers.stop(WORKER_STOP_SECONDS)
         self.supervisor.stop()
         if self.server is not None:
             self.server.stop()

@@ -23,10 +23,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Protocol
 
 from django.utils import timezone
 
@@ -40,9 +41,19 @@ STOP_SECONDS = 10.0
 RESTART_SECONDS = 1.0
 
 
+class Process(Protocol):
+    """What is asked of a cluster's process: subprocess.Popen, or a fork that behaves alike."""
+
+    @property
+    def pid(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def terminate(self) -> None: ...
+
+
 @dataclass(slots=True)
 class _Cluster:
-    process: subprocess.Popen[bytes]
+    process: Process
     folder: Path
     started: float
 
@@ -63,13 +74,15 @@ class Clusters:
         command: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         hang_seconds: float = HANG_SECONDS,
+        spawn: Callable[[Path], Process] | None = None,
     ) -> None:
         """``command`` is how ``manage.py`` is called (default: as this process was), ``environment`` replaces the
-        inherited one."""
+        inherited one. ``spawn`` starts a cluster on its folder in another way, as leader of a process group."""
         self._count = count
         self._command = [*(command or (sys.executable, sys.argv[0])), "jobs_cluster", "--with-parent"]
         self._environment = dict(environment) if environment is not None else None
         self._hang_seconds = hang_seconds
+        self._spawn = spawn or self._popen
         self._clusters: list[_Cluster] = []
         self.restarts = 0
 
@@ -114,13 +127,15 @@ class Clusters:
 
     def _start(self) -> _Cluster:
         folder = Path(tempfile.mkdtemp(prefix="cograph-cluster-"))
-        process = subprocess.Popen(
+        return _Cluster(self._spawn(folder), folder, time.monotonic())
+
+    def _popen(self, folder: Path) -> Process:
+        return subprocess.Popen(
             [*self._command, "--folder", str(folder)],
             env=self._environment,
             stdin=subprocess.DEVNULL,
             process_group=0,
         )
-        return _Cluster(process, folder, time.monotonic())
 
     def _kill(self, cluster: _Cluster) -> None:
         """End every process of the group: a killed leader leaves children that work on."""
