@@ -47,6 +47,7 @@ def _start() -> None:
     settings.COGRAPH = dataclasses.replace(settings.COGRAPH, data_dir=os.environ["COGRAPH_DATA_DIR"])
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.STATIC_ROOT = settings.COGRAPH.data_path / "static"
+    settings.STATIC_ROOT.mkdir(parents=True)
     # Tests render pages without collecting the static files first.
     settings.STORAGES = {
         **settings.STORAGES,
