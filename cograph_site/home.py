@@ -1,62 +1,138 @@
-"""What the home page shows: the sources of the viewer as cards, what runs, what changed lately, how the portal is."""
+"""What the home page shows: the sources of the viewer as cards, what runs, what happened lately, how the portal is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from datetime import datetime
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db.models import Count, Exists, OuterRef, Q
+from django.urls import reverse
+from django.utils import timezone
 
 from apps.access import rules
 from apps.access.sources import Source, source_models
+from apps.collections.models import Collection
 from apps.jobs.models import Job
-from apps.jobs.presentation import JobLine, lines
+from apps.jobs.presentation import JobLine
+from apps.jobs.sweep import LATE_SECONDS, last_sweep
+from apps.repos.models import Repository
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
 
 CARDS = 12
 """Cards of each kind; the rest is on the list of that kind."""
+LATEST = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
+    """A source with what a reader wants to know before opening it. ``documents`` None: not counted."""
+
     source: Source
-    kind: str
-    state: str = ""
-    documents: int | None = None
-    fresh_at: datetime | None = None
-    stale_since: datetime | None = None
-    job: Job | None = None
-    notes: tuple[str, ...] = field(default=())
+    state: str
+    documents: int | None
+    fresh_at: datetime.datetime | None
+    is_stale: bool
+    job: Job | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    title: str
+    cards: list[Card]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What an administrator looks at first. Counts of the last seven days."""
+
+    failed: int
+    stale: int
+    waiting: int
+    swept_at: datetime.datetime | None
+
+    @property
+    def sweep_is_late(self) -> bool:
+        return self.swept_at is None or (timezone.now() - self.swept_at).total_seconds() > LATE_SECONDS
 
 
 def home_values(viewer: Viewer) -> dict[str, Any]:
     """At most ten queries, the same number for three sources and for thirty."""
+    jobs = Job.objects.visible_to(viewer)
+    latest = list(
+        jobs.finished()
+        .exclude(kind__in=("retention", "project_document"))
+        .select_related("requested_by")
+        .order_by("-finished_at", "id")[:LATEST]
+    )
+    live = _live(jobs.live().order_by("created_at", "id")[:200])
+    known: dict[tuple[str, UUID], Source] = {}
     groups = []
-    live = live_jobs(viewer)
     for model in source_models():
-        rows = list(model.objects.visible_to(viewer).order_by("-created_at", "pk")[: CARDS + 1])
-        cards = [card(source, live) for source in rows[:CARDS]]
-        groups.append((str(model._meta.verbose_name_plural).capitalize(), cards, len(rows) > CARDS))
-    latest = Job.objects.visible_to(viewer).finished().exclude(kind__in=("retention",)).select_related("requested_by")
+        named = {job.source_id for job in latest if job.source_kind == model.kind}
+        rows = _sources(model, viewer, named)
+        known |= {(model.kind, source.pk): source for source in rows}
+        newest = [source for source in rows if source.is_newest]  # type: ignore[attr-defined]
+        cards = [_card(source, live) for source in newest[:CARDS]]
+        groups.append(Group(str(model._meta.verbose_name_plural).capitalize(), cards, len(newest) > CARDS))
+    administrator = rules.is_administrator(viewer)
     return {
         "groups": groups,
-        "empty": not any(cards for _, cards, _ in groups),
-        "latest": lines(latest.order_by("-finished_at", "id")[:8], viewer),
-        "administrator": rules.is_administrator(viewer),
+        "empty": not any(group.cards for group in groups),
+        "latest": [JobLine(job, known.get((job.source_kind, job.source_id))) for job in latest],
+        "administrator": administrator,
+        "health": _health(viewer) if administrator else None,
+        "jobs_failed": reverse("jobs:list") + "?state=error",
     }
 
 
-def live_jobs(viewer: Viewer) -> dict[tuple[str, object], JobLine]:
+def _sources(model: type[Source], viewer: Viewer, named: set[UUID]) -> list[Source]:
+    """The newest sources of a kind and those that are named, in one query."""
+    visible: Any = model.objects.visible_to(viewer)
+    newest = visible.order_by("-created_at", "pk").values("pk")[: CARDS + 1]
+    rows = visible.filter(Q(pk__in=newest) | Q(pk__in=named))
+    if issubclass(model, Repository):
+        rows = rows.with_state()
+    if issubclass(model, Repository | Collection):
+        rows = rows.annotate(document_total=Count("documents"))
+    inner = model.objects.filter(pk=OuterRef("pk"), pk__in=newest)
+    return list(rows.annotate(is_newest=Exists(inner)).order_by("-created_at", "pk"))
+
+
+def _live(rows: Iterable[Job]) -> dict[tuple[str, UUID | None], Job]:
     """The running or waiting job of each source, the oldest first."""
-    found: dict[tuple[str, object], JobLine] = {}
-    rows: Iterable[Job] = Job.objects.visible_to(viewer).live().order_by("created_at", "id")[:200]
+    found: dict[tuple[str, UUID | None], Job] = {}
     for job in rows:
-        found.setdefault((job.source_kind, job.source_id), JobLine(job))
+        found.setdefault((job.source_kind, job.source_id), job)
     return found
 
 
-def card(source: Source, live: dict[tuple[str, object], JobLine]) -> Card:
-    line = live.get((source.kind, source.pk))
-    return Card(source=source, kind=source.kind, job=line.job if line else None)
+def _card(source: Source, live: Mapping[tuple[str, UUID | None], Job]) -> Card:
+    repository = source if isinstance(source, Repository) else None
+    return Card(
+        source=source,
+        state=str(repository.get_state_display()) if repository else "",
+        documents=getattr(source, "document_total", None),
+        fresh_at=repository.last_checked_at if repository else None,
+        is_stale=bool(getattr(source, "is_stale", False)),
+        job=live.get((source.kind, source.pk)),
+    )
+
+
+def _health(viewer: Viewer) -> Health:
+    since = timezone.now() - datetime.timedelta(days=7)
+    counts = Job.objects.visible_to(viewer).aggregate(
+        failed=Count("pk", filter=Q(status="error", finished_at__gt=since)),
+        waiting=Count("pk", filter=Q(status="queued")),
+    )
+    return Health(
+        failed=counts["failed"],
+        waiting=counts["waiting"],
+        stale=Repository.objects.visible_to(viewer).in_state("stale").count(),
+        swept_at=last_sweep(),
+    )
