@@ -74,7 +74,7 @@ def home_values(viewer: Viewer) -> dict[str, Any]:
     known: dict[tuple[str, UUID], Source] = {}
     groups = []
     for model in source_models():
-        named = {job.source_id for job in latest if job.source_kind == model.kind}
+        named = {job.source_id for job in latest if job.source_kind == model.kind and job.source_id}
         rows = _sources(model, viewer, named)
         known |= {(model.kind, source.pk): source for source in rows}
         newest = [source for source in rows if source.is_newest]  # type: ignore[attr-defined]
@@ -84,7 +84,9 @@ def home_values(viewer: Viewer) -> dict[str, Any]:
     return {
         "groups": groups,
         "empty": not any(group.cards for group in groups),
-        "latest": [JobLine(job, known.get((job.source_kind, job.source_id))) for job in latest],
+        "latest": [
+            JobLine(job, known.get((job.source_kind, job.source_id)) if job.source_id else None) for job in latest
+        ],
         "administrator": administrator,
         "health": _health(viewer) if administrator else None,
         "jobs_failed": reverse("jobs:list") + "?state=error",
