@@ -45,6 +45,23 @@ STATE_CLASS = {
 }
 
 
+COUNTER_ORDER = (
+    "discovered_files",
+    "indexed_documents",
+    "indexed_chunks",
+    "unchanged_documents",
+    "deleted_documents",
+    "replaced_files",
+)
+
+
+def counters(job: Job) -> list[tuple[str, int]]:
+    """The counters of a job in words: the six of a sync in their order, then the others by name."""
+    known = {name: value for name, value in job.counters.items() if isinstance(value, int)}
+    order = [name for name in COUNTER_ORDER if name in known] + sorted(set(known) - set(COUNTER_ORDER))
+    return [(name.replace("_", " "), known[name]) for name in order]
+
+
 def kind_words(kind: str) -> str:
     return KIND_WORDS.get(kind, kind.replace("_", " ").capitalize())
 

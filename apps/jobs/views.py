@@ -107,7 +107,7 @@ def _job(viewer: Viewer, job_id: UUID) -> Job:
 
 def _whole(request: HttpRequest, viewer: Viewer, job: Job) -> dict[str, Any]:
     state, text = request.GET.get("state", ""), request.GET.get("q", "").replace("\0", " ")[:200]
-    items = job.items.order_by("path")
+    items = job.items.order_by("-warning", "path")
     counts = dict(items.values_list("state").annotate(n=Count("pk")).order_by())
     warned = items.filter(warning=True).count() if job.warnings else 0
     if state == "warnings":
@@ -129,7 +129,7 @@ def _whole(request: HttpRequest, viewer: Viewer, job: Job) -> dict[str, Any]:
         "may_change": control.may_write(job, viewer),
         "can_be_retried": control.can_be_retried(job),
         "newer": job.retries.order_by("-created_at").first(),
-        "counters": [(name.replace("_", " "), value) for name, value in job.counters.items() if isinstance(value, int)],
+        "counters": presentation.counters(job),
     }
 
 

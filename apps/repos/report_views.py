@@ -78,7 +78,7 @@ def _values(request: HttpRequest, repository: Repository, job: Job | None, syncs
         return values
     state, text = request.GET.get("state", ""), request.GET.get("q", "").replace("\0", " ").strip()[:200]
     counts = dict(job.items.values_list("state").annotate(n=Count("pk")).order_by())
-    items = job.items.order_by("path")
+    items = job.items.order_by("-warning", "path")
     if state == "warnings":
         items = items.filter(warning=True)
     elif state in ItemState.values:
