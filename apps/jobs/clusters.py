@@ -38,7 +38,8 @@ logger = logging.getLogger(__name__)
 HANG_SECONDS = 60.0
 """A cluster without a beat for this long hangs: an idle worker beats every 5 s, a working one every second."""
 STOP_SECONDS = 10.0
-RESTART_SECONDS = 1.0
+SHORT_LIFE_SECONDS = 5.0
+LONGEST_PAUSE_SECONDS = 30.0
 
 
 class Process(Protocol):
@@ -56,6 +57,9 @@ class _Cluster:
     process: Process
     folder: Path
     started: float
+    pause: float = 0.5
+    """Seconds before the next start, if this one dies young."""
+    ended: float | None = None
 
     @property
     def silent_for(self) -> float:
@@ -94,14 +98,20 @@ class Clusters:
         """Replace clusters that died or hang. Quick; call it about once a second."""
         for at, cluster in enumerate(self._clusters):
             code = cluster.process.poll()
+            now = time.monotonic()
             if code is None and cluster.silent_for < self._hang_seconds:
                 continue
-            if code is not None and time.monotonic() - cluster.started < RESTART_SECONDS:
+            if cluster.ended is None:
+                why = "hangs" if code is None else f"ended ({code})"
+                logger.warning("worker cluster %s %s; starting another", cluster.process.pid, why)
+                self._kill(cluster)
+                cluster.ended = now
+            young = cluster.ended - cluster.started < SHORT_LIFE_SECONDS
+            if young and now - cluster.ended < cluster.pause:
                 continue  # one that dies at once is not started in a tight loop
-            why = "hangs" if code is None else f"ended ({code})"
-            logger.warning("worker cluster %s %s; starting another", cluster.process.pid, why)
-            self._kill(cluster)
             self._clusters[at] = self._start()
+            if young:
+                self._clusters[at].pause = min(LONGEST_PAUSE_SECONDS, 2 * cluster.pause)
             self.restarts += 1
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:

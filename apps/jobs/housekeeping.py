@@ -81,8 +81,11 @@ def _prune_jobs(now: datetime) -> int:
         )
         .filter(rank__gt=keep.reports + 1)
     )
-    gone = ranked.filter(finished_at__lt=now - timedelta(days=keep.payload_days)).exclude(
-        status=Status.ERROR, finished_at__gte=now - timedelta(days=keep.payload_error_days)
+    # By a subquery: conditions beside the rank would be applied before it is counted.
+    gone = (
+        Job.objects.filter(pk__in=ranked.values("pk"))
+        .filter(finished_at__lt=now - timedelta(days=keep.payload_days))
+        .exclude(status=Status.ERROR, finished_at__gte=now - timedelta(days=keep.payload_error_days))
     )
     batch = list(gone.values_list("pk", flat=True)[:BATCH])
     Job.objects.filter(pk__in=batch).delete()

@@ -29,7 +29,7 @@ STOP_SECONDS = 30.0
 
 _RENEW = """
 UPDATE jobs_job SET lease_expires = statement_timestamp() + %s * interval '1 second'
-WHERE id = %s AND lease_token = %s AND status = 'running'
+WHERE id = %s AND lease_token = %s AND status = 'running' RETURNING cancel_requested
 """
 _LOOK = "SELECT cancel_requested FROM jobs_job WHERE id = %s AND lease_token = %s AND status = 'running'"
 
@@ -84,13 +84,14 @@ class LeaseKeeper(threading.Thread):
     def _renew(self) -> None:
         with connection.cursor() as cursor:
             cursor.execute(_RENEW, [settings.COGRAPH.jobs.lease_seconds, self._run.job.pk, self._run.token])
-            if cursor.rowcount == 0:
-                self._run.stop(LeaseLost)
+            self._hear(cursor.fetchone())
 
     def _look(self) -> None:
         with connection.cursor() as cursor:
             cursor.execute(_LOOK, [self._run.job.pk, self._run.token])
-            row = cursor.fetchone()
+            self._hear(cursor.fetchone())
+
+    def _hear(self, row: tuple[bool] | None) -> None:
         if row is None:
             self._run.stop(LeaseLost)
         elif row[0]:
