@@ -216,7 +216,7 @@ def test_access_rule_4_who_may_cancel_and_retry(kind, make_repository, ada):
     drain()
     with pytest.raises(Conflict, match="succeeded"):
         retry(Job.objects.get(pk=again.job.pk), by=olga)
-    acts = AuditRecord.objects.filter(target_kind="job").order_by("pk")
+    acts = AuditRecord.objects.filter(target_kind="job").order_by("act")
     assert [(row.act, row.actor_name, row.target_id) for row in acts] == [
         ("job_cancelled", "olga", str(job.pk)),
         ("job_retried", "olga", str(job.pk)),
