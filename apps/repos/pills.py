@@ -1,4 +1,4 @@
-"""Paths that a document names in inline code, linked to the file at the synced commit (``repository-documents.md`` 9.3)."""
+"""Paths that a document names in inline code, linked to the file at the commit (``repository-documents.md`` 9.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other filters would take, before they are saved: "would take 118 of 126 files" (``repository-documents.md`` 3.4)."""
+"""What other filters would take, before they are saved: "would take 118 of 126" (``repository-documents.md`` 3.4)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,389 @@
+"""Admin pages of repositories. Every act calls the function that the portal's pages call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from django.contrib import admin, messages
+from django.db.models import Count, Q
+from django.http import HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+
+from apps.access import grants, rules
+from apps.access.admin_base import GrantAdmin, ReadOnlyAdmin, ScopedAdmin, act_on_rows
+from apps.access.errors import Refusal
+from apps.access.rules import Right, Visibility
+from apps.access.viewers import viewer_of
+from apps.jobs.queue import enqueue
+from apps.repos import registration
+from apps.repos.admin_forms import GrantForm, NewRepositoryForm, RepositoryForm
+from apps.repos.models import (
+    CredentialKind,
+    Repository,
+    RepositoryDocument,
+    RepositoryDocumentChunk,
+    RepositoryDocumentLink,
+    RepositoryDocumentRedirect,
+    RepositoryFile,
+    RepositoryGroupGrant,
+    RepositoryUserGrant,
+    SyncReport,
+)
+from apps.repos.registration import SETTINGS, WRITER_FIELDS, NewCredential
+
+if TYPE_CHECKING:
+    from django import forms
+    from django.http import HttpRequest
+
+    from apps.access.models import User
+
+Act = Callable[["User", Any], Any]
+
+
+def actor(request: HttpRequest) -> User:
+    return cast("User", request.user)
+
+
+@admin.register(Repository)
+class RepositoryAdmin(ScopedAdmin):
+    add_right = "administer"
+    change_right = Right.WRITE
+    delete_right = Right.ADMINISTER
+    form = RepositoryForm
+    list_display = (
+        "slug",
+        "visibility",
+        "state_words",
+        "documents_count",
+        "schedule",
+        "commit_short",
+        "last_checked_at",
+    )
+    list_filter = ("state", "visibility", "schedule", "owner")
+    search_fields = ("slug", "description")
+    date_hierarchy = "created_at"
+    list_select_related = ("owner",)
+    view_on_site = True
+    facts: ClassVar[tuple[str, ...]] = (
+        "slug",
+        "owner",
+        "state_words",
+        "synced_branch",
+        "synced_commit",
+        "committed_at",
+        "synced_at",
+        "last_checked_at",
+        "next_sync_at",
+        "credential_state",
+        "created_at",
+    )
+    actions = (
+        "sync_now",
+        "chunk_anew",
+        "resolve_links",
+        "approve_held",
+        "discard_held",
+        "grant_group",
+        "make_public",
+        "make_private",
+        "make_admin_only",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        waiting = Count("documents", filter=Q(documents__absence="held"))
+        return super().get_queryset(request).with_state().annotate(count=Count("documents"), waiting=waiting)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        if obj is None:
+            kwargs["form"] = NewRepositoryForm
+        return super().get_form(request, obj, change=change, **kwargs)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        if obj is None:
+            return ()
+        if rules.is_administrator(viewer_of(request)):
+            return self.facts
+        return (*self.facts, *sorted(SETTINGS - WRITER_FIELDS), "visibility")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        follow = ("git_url", "branch", "depth", "schedule")
+        profile = ("max_words", "overlap_words", "max_chars", "language")
+        shown = ("link_style", "link_template", "logs_queries")
+        sets = [
+            (None, {"fields": ("description", "visibility")}),
+            ("Source", {"fields": (*follow, "name") if obj is None else follow}),
+            ("Files", {"fields": ("only", "include", "exclude", "docs_roots")}),
+            ("Chunks", {"fields": profile}),
+            ("Reading", {"fields": shown}),
+        ]
+        if obj is None or rules.is_administrator(viewer_of(request)):
+            sets.append(("Credential", {"fields": ("new_credential", "new_credential_user")}))
+        if obj is not None:
+            sets.append(("State", {"fields": self.facts}))
+        return sets
+
+    @admin.display(description="state")
+    def state_words(self, repository: Any) -> str:
+        words = "syncing" if getattr(repository, "is_syncing", False) else repository.get_state_display()
+        if getattr(repository, "is_stale", False):
+            words += f", stale since {repository.last_checked_at:%Y-%m-%d %H:%M}"
+        waiting = getattr(repository, "waiting", 0)
+        return f"{words}, {waiting} deletions wait" if waiting else words
+
+    @admin.display(description="documents", ordering="count")
+    def documents_count(self, repository: Any) -> int:
+        return int(repository.count)
+
+    @admin.display(description="commit")
+    def commit_short(self, repository: Repository) -> str:
+        return repository.synced_commit[:7]
+
+    @admin.display(description="credential")
+    def credential_state(self, repository: Repository) -> str:
+        return "set; enter another one to replace it" if repository.credential_kind else "none"
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
+    ) -> Any:
+        try:
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except Refusal as refusal:
+            where = f"{refusal.field}: " if refusal.field else ""
+            messages.error(request, f"{where}{refusal.message} Nothing was changed.")
+            return HttpResponseRedirect(request.get_full_path())
+
+    def save_model(self, request: HttpRequest, obj: Any, form: forms.ModelForm[Any], change: bool) -> None:
+        data = form.cleaned_data
+        by = actor(request)
+        credential = self._credential(data)
+        if not change:
+            registered = registration.register_repository(
+                by=by,
+                git_url=data["git_url"],
+                name=data.get("name", ""),
+                visibility=data["visibility"],
+                credential=credential,
+                **{name: data[name] for name in SETTINGS if name in data and name != "git_url"},
+            )
+            obj.__dict__.update(registered.repository.__dict__)
+            obj._state.adding = False
+            return
+        held = Repository.objects.get_for(by, pk=obj.pk)
+        changes = {name: data[name] for name in form.changed_data if name in SETTINGS}
+        if changes:
+            registration.change_repository(repository=held, by=by, **changes)
+        if "visibility" in form.changed_data:
+            registration.change_visibility(repository=held, visibility=data["visibility"], by=by)
+        if credential is not None:
+            registration.set_credential(repository=held, credential=credential, by=by)
+
+    def _credential(self, data: dict[str, Any]) -> NewCredential | None:
+        secret = data.get("new_credential") or ""
+        if not secret:
+            return None
+        key = "PRIVATE KEY" in secret
+        kind = CredentialKind.SSH_KEY if key else CredentialKind.TOKEN
+        return NewCredential(secret=secret, user=data.get("new_credential_user") or "", kind=kind)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Nothing: repositories have no form of related rows."""
+
+    def delete_row(self, request: HttpRequest, obj: Any) -> None:
+        registration.delete_repository(repository=obj, by=actor(request))
+
+    # -- actions
+
+    def _confirmed(
+        self, request: HttpRequest, rows: Any, *, action: str, sentence: str, verb: str, form: Any = None
+    ) -> HttpResponse | None:
+        """None when the person has confirmed; else the page that asks."""
+        if request.POST.get("confirmed") and (form is None or form.is_valid()):
+            return None
+        context = {
+            **self.admin_site.each_context(request),
+            "title": verb,
+            "sentence": sentence,
+            "verb": verb,
+            "rows": rows,
+            "action": action,
+            "form": form,
+            "back": request.get_full_path(),
+        }
+        return TemplateResponse(request, "admin/repos/act.html", context)
+
+    def _act(self, request: HttpRequest, rows: Any, act: Act, *, done: str, **words: str) -> HttpResponse | None:
+        asked = self._confirmed(request, rows, **words)
+        if asked is None:
+            act_on_rows(request, rows, lambda row: act(actor(request), row), done=done)
+        return asked
+
+    @admin.action(description="Sync now")
+    def sync_now(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self._act(
+            request,
+            rows,
+            lambda by, row: registration.request_sync(repository=row, by=by),
+            done="{n} syncs queued.",
+            action="sync_now",
+            verb="Sync now",
+            sentence="A sync of each of these repositories will be queued.",
+        )
+
+    @admin.action(description="Re-chunk")
+    def chunk_anew(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self._act(
+            request,
+            rows,
+            lambda by, row: registration.request_chunk_anew(repository=row, by=by),
+            done="{n} syncs queued.",
+            action="chunk_anew",
+            verb="Re-chunk",
+            sentence="Every document of these repositories will be read and chunked again.",
+        )
+
+    @admin.action(description="Resolve links")
+    def resolve_links(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        def act(by: User, row: Repository) -> None:
+            held = Repository.objects.get_for(by, Right.WRITE, pk=row.pk)
+            enqueue("resolve_links", source=held, by=by)
+
+        return self._act(
+            request,
+            rows,
+            act,
+            done="{n} jobs queued.",
+            action="resolve_links",
+            verb="Resolve links",
+            sentence="All links of these repositories will be resolved again.",
+        )
+
+    @admin.action(description="Approve held deletions")
+    def approve_held(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self._act(
+            request,
+            rows,
+            lambda by, row: registration.approve_deletions(repository=row, by=by),
+            done="Deletions of {n} repositories approved.",
+            action="approve_held",
+            verb="Approve deletions",
+            sentence="The documents of these repositories whose deletion waits will be deleted for good.",
+        )
+
+    @admin.action(description="Discard held deletions")
+    def discard_held(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self._act(
+            request,
+            rows,
+            lambda by, row: registration.discard_deletions(repository=row, by=by),
+            done="Deletions of {n} repositories discarded.",
+            action="discard_held",
+            verb="Keep documents",
+            sentence="The documents of these repositories whose deletion waits will be kept.",
+        )
+
+    @admin.action(description="Grant to a group")
+    def grant_group(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        form = GrantForm(request.POST if request.POST.get("confirmed") else None)
+        asked = self._confirmed(
+            request,
+            rows,
+            action="grant_group",
+            verb="Grant",
+            sentence="The group will be able to read, or read and write, these repositories.",
+            form=form,
+        )
+        if asked is None:
+            group, level = form.cleaned_data["group"], form.cleaned_data["level"]
+            act_on_rows(
+                request,
+                rows,
+                lambda row: grants.grant(source=row, to=group, level=level, by=actor(request)),
+                done="Granted on {n} repositories.",
+            )
+        return asked
+
+    @admin.action(description="Make public")
+    def make_public(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self._visibility(
+            request, rows, Visibility.PUBLIC, "make_public", "Every signed-in user will read these."
+        )
+
+    @admin.action(description="Make private")
+    def make_private(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        sentence = "Owners, grants and administrators will read these."
+        return self._visibility(request, rows, Visibility.PRIVATE, "make_private", sentence)
+
+    @admin.action(description="Make administrators only")
+    def make_admin_only(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        sentence = "Only administrators will read these; grants to users and grants of others than administrators end."
+        return self._visibility(request, rows, Visibility.ADMIN_ONLY, "make_admin_only", sentence)
+
+    def _visibility(
+        self, request: HttpRequest, rows: Any, visibility: Visibility, action: str, sentence: str
+    ) -> HttpResponse | None:
+        return self._act(
+            request,
+            rows,
+            lambda by, row: registration.change_visibility(repository=row, visibility=visibility, by=by),
+            done="Visibility of {n} repositories changed.",
+            action=action,
+            verb="Change visibility",
+            sentence=sentence,
+        )
+
+
+@admin.register(RepositoryDocument)
+class RepositoryDocumentAdmin(ReadOnlyAdmin):
+    list_display = ("title", "path", "repository", "kind", "state", "chunk_count", "chunk_profile", "committed_at")
+    list_filter = ("kind", "state", "absence", "repository")
+    search_fields = ("title", "path", "slug")
+    list_select_related = ("repository",)
+    date_hierarchy = "updated_at"
+    view_on_site = True
+
+
+@admin.register(RepositoryDocumentChunk)
+class RepositoryDocumentChunkAdmin(ReadOnlyAdmin):
+    list_display = ("id", "document", "chunk_index", "start_line", "end_line", "profile")
+    list_filter = ("repository",)
+    list_select_related = ("document",)
+    show_full_result_count = False
+
+
+@admin.register(RepositoryDocumentLink)
+class RepositoryDocumentLinkAdmin(ReadOnlyAdmin):
+    list_display = ("href", "document", "state", "reason", "rule", "suggestion")
+    list_filter = ("state", "reason", "link_type", "repository")
+    search_fields = ("href", "text")
+    list_select_related = ("document",)
+
+
+@admin.register(RepositoryDocumentRedirect)
+class RepositoryDocumentRedirectAdmin(ReadOnlyAdmin):
+    list_display = ("slug", "repository", "path", "document", "commit", "created_at")
+    list_filter = ("repository",)
+    search_fields = ("slug", "path")
+    list_select_related = ("repository", "document")
+    date_hierarchy = "created_at"
+
+
+@admin.register(RepositoryFile)
+class RepositoryFileAdmin(ReadOnlyAdmin):
+    list_display = ("path", "repository", "kind", "state", "reason", "size")
+    list_filter = ("state", "kind", "reason", "repository")
+    search_fields = ("path",)
+    list_select_related = ("repository",)
+    show_full_result_count = False
+
+
+@admin.register(SyncReport)
+class SyncReportAdmin(ReadOnlyAdmin):
+    list_display = ("repository", "branch", "commit", "previous_commit", "created_at")
+    list_filter = ("repository",)
+    list_select_related = ("repository",)
+    date_hierarchy = "created_at"
+
+
+admin.site.register(RepositoryUserGrant, GrantAdmin)
+admin.site.register(RepositoryGroupGrant, GrantAdmin)
