@@ -66,7 +66,8 @@ def find_at(raw: bytes, place: int, limit: int, masks: Sequence[tuple[int, int]]
     while number < len(masks) and masks[number][0] < place + len(window):
         start, end = masks[number]
         start, end = max(start - place, 0), min(end - place, len(window))
-        hidden[start:end] = b"\x00" * (end - start)
+        if end > start:  # the mask before the place may end before it
+            hidden[start:end] = b"\x00" * (end - start)
         number += 1
     before = raw[max(place - 4, 0) : place].decode(errors="ignore")
     lead = len(before)

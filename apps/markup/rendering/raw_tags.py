@@ -1,0 +1,137 @@
+"""Raw HTML of a document, read tag by tag and written again.
+
+SECURITY: nothing of the author's markup is copied. A tag is written anew from its name and the attributes that are
+allowed on it, everything that is no whole tag becomes text. So an unfinished tag, comment or script cannot swallow
+what follows, and the cleaner that comes last sees only well-formed tags.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape, unescape
+
+from apps.markup.links import split_href
+from apps.markup.rendering.resolved import Addresses
+from apps.markup.values import Asset, Link
+
+_NAMES = (
+    "a abbr b bdi bdo blockquote br caption cite code col colgroup dd del details dfn div dl dt em figcaption "
+    "figure h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p picture pre q rp rt ruby s samp section small span strike "
+    "strong sub summary sup table tbody td tfoot th thead time tr tt u ul var wbr"
+)
+TAGS = frozenset(_NAMES.split())
+_EVERYWHERE = frozenset({"title", "lang", "dir"})
+_ALIGNED = frozenset({"p", "div", "h1", "h2", "h3", "h4", "h5", "h6", "table", "tr", "col", "colgroup"})
+_OWN: dict[str, frozenset[str]] = {
+    "a": frozenset({"id", "name"}),
+    "td": frozenset({"align", "colspan", "rowspan"}),
+    "th": frozenset({"align", "colspan", "rowspan", "scope"}),
+    "ol": frozenset({"start"}),
+    "details": frozenset({"open"}),
+    **{tag: frozenset({"align"}) for tag in _ALIGNED},
+}
+# Their content is no text for readers, or another parser's language.
+_WITH_CONTENT = frozenset(
+    {"script", "style", "svg", "math", "template", "iframe", "object", "noscript", "head", "title"}
+)
+_TAG = re.compile(
+    r"""<(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9:.-]*+)"""
+    r"""(?P<attributes>(?:[\s/]++[^\s/>=<"']++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'=<>`]++))?+)*+)[\s/]*+>"""
+)
+_ATTRIBUTE = re.compile(r"""([^\s/>=<"']++)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"'=<>`]++))?+""")
+_SPECIAL = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"), ("<!", ">"))
+
+
+class RawTags:
+    """Writes the raw HTML of one document."""
+
+    def __init__(self, addresses: Addresses, links: dict[str, Link], assets: dict[str, Asset]) -> None:
+        self._addresses = addresses
+        self._links = links
+        self._assets = assets
+        self.open_links = 0
+        """How many raw ``<a>`` are open."""
+
+    def write(self, source: str, mark: str = "", *, in_link: bool = False) -> str:
+        """The HTML of a raw block or inline tag. ``mark`` is an attribute that the first opening tag gets."""
+        pieces: list[str] = []
+        at = 0
+        while (place := source.find("<", at)) >= 0:
+            pieces.append(_text(source[at:place]))
+            special = next((close for opening, close in _SPECIAL if source.startswith(opening, place)), None)
+            if special is not None:
+                stop = source.find(special, place + 2)
+                at = len(source) if stop < 0 else stop + len(special)
+                continue
+            found = _TAG.match(source, place)
+            if found is None:
+                pieces.append("&lt;")
+                at = place + 1
+                continue
+            at = found.end()
+            name = found["name"].lower()
+            if name in _WITH_CONTENT:
+                at = self._after(source, at, name) if not found["end"] else at
+            elif name in TAGS:
+                written = self._tag(name, found, mark, in_link or self.open_links > 0)
+                if not found["end"]:
+                    mark = ""
+                pieces.append(written)
+        pieces.append(_text(source[at:]))
+        return "".join(pieces)
+
+    def _after(self, source: str, place: int, name: str) -> int:
+        """Where the content of an element ends; without an end tag in the block only the tag itself is left out."""
+        stop = re.compile(rf"</{name}[^>]*+>", re.IGNORECASE).search(source, place)
+        return stop.end() if stop else place
+
+    def _tag(self, name: str, found: re.Match[str], mark: str, in_link: bool) -> str:
+        if found["end"]:
+            if name == "a":
+                self.open_links = max(self.open_links - 1, 0)
+            return f"</{name}>"
+        values: dict[str, str] = {}
+        for attribute in _ATTRIBUTE.finditer(found["attributes"]):
+            written = attribute[2] or ""
+            if written[:1] in ('"', "'"):
+                written = written[1:-1]
+            values.setdefault(attribute[1].lower(), unescape(written))
+        if name == "img":
+            return self._image(values, in_link)
+        kept = _EVERYWHERE | _OWN.get(name, frozenset())
+        opening = f"<{name}"
+        if name == "a":
+            self.open_links += 1
+            if "href" in values:
+                opening = self._addresses.opening(self._link(values["href"]), values.pop("title", ""))[:-1]
+        attributes = "".join(
+            f' {key}="{escape(value)}"'
+            for key, value in values.items()
+            if key in kept and not (key in ("id", "name") and value.lower().startswith("cg-"))
+        )
+        return f"{opening}{attributes}{mark}>"
+
+    def _link(self, href: str) -> Link:
+        known = self._links.get(href)
+        if known is not None:
+            return known
+        kind, path, query, fragment = split_href(href)
+        return Link("", href, 1, kind, path, query, fragment, origin="html")
+
+    def _image(self, values: dict[str, str], in_link: bool) -> str:
+        source = values.get("src", "")
+        asset = self._assets.get(source) or Asset(values.get("alt", ""), source, 1, origin="html")
+        if asset.alt != values.get("alt", ""):
+            asset = Asset(values.get("alt", ""), source, asset.line, origin="html")
+        return self._addresses.image(
+            asset,
+            title=values.get("title", ""),
+            width=values.get("width", ""),
+            height=values.get("height", ""),
+            in_link=in_link,
+        )
+
+
+def _text(source: str) -> str:
+    # Entities of the author stay what they are: the text is unescaped once and escaped once.
+    return escape(unescape(source), quote=False) if "&" in source else source.replace(">", "&gt;")
