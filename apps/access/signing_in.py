@@ -44,6 +44,7 @@ def sign_in(request: HttpRequest, *, username: str, password: str, remember: boo
         request.session.set_expiry(
             settings.COGRAPH.session.remember_days * 86400 if remember else settings.COGRAPH.session.hours * 3600
         )
+        slide(request)
         audit.record(audit.Act.SIGNED_IN, by=user, target=user)
     return user
 
