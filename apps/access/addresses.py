@@ -28,6 +28,9 @@ _WRAPPERS = tuple(
     ipaddress.ip_network(text)
     for text in ("::ffff:0:0/96", "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
 )
+# Special networks that the standard library takes for global: protocol assignments (a metadata service stands there)
+# and the site-local addresses of old.
+_SPECIAL = tuple(ipaddress.ip_network(text) for text in ("192.0.0.0/24", "192.88.99.0/24", "fec0::/10"))
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?\.?")
 
 
@@ -101,7 +104,7 @@ def is_public_address(text: str) -> bool:
         address: IPAddress = ipaddress.ip_address(text)
     except ValueError:
         return False
-    if any(address in network for network in _WRAPPERS if network.version == address.version):
+    if any(address in network for network in (*_WRAPPERS, *_SPECIAL) if network.version == address.version):
         return False
     return address.is_global and not (
         address.is_multicast or address.is_reserved or address.is_unspecified or address.is_loopback

@@ -146,6 +146,12 @@ def drop_ordinary_grants(source: Source) -> list[dict[str, Any]]:
     return dropped
 
 
+def drop_all_grants(source: Source) -> None:
+    """Delete every grant on a source whose rows are being removed for good."""
+    rules.user_grant_rows(source).delete()
+    rules.group_grant_rows(source).delete()
+
+
 def _locked(source: Source, by: User) -> Source:
     """The row of the source, locked, so that a grant and a change of visibility cannot cross."""
     model = type(source)

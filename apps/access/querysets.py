@@ -41,7 +41,14 @@ class SourceQuerySet(models.QuerySet[S]):
         return self.filter(rules.administrable(self.model, viewer))
 
     def having(self, right: Right | str, viewer: Viewer) -> Self:
-        return self.filter(rules.having(right, self.model, viewer))
+        """By the verb of that right, so that a room that narrows one of them narrows it for all that lies below too."""
+        verbs = {
+            Right.READ: self.visible_to,
+            Right.WRITE: self.writable_by,
+            Right.MANAGE: self.manageable_by,
+            Right.ADMINISTER: self.administrable_by,
+        }
+        return verbs[Right(right)](viewer)
 
     def get_for(self, viewer: Viewer, right: Right | str = Right.READ, **lookup: Any) -> S:
         """One source by one scoped query, with its right tested in the same query.
@@ -84,7 +91,7 @@ class ScopedQuerySet(models.QuerySet[M]):
             condition = Q(pk__in=())
             for path in (step,) if isinstance(step, str) else step:
                 model = source_at(self.model, path)
-                sources = model.objects.filter(rules.having(right, model, viewer)).values("pk")
+                sources = model.objects.having(right, viewer).values("pk")
                 condition |= Q(**{f"{path}__in": sources})
             rows = rows.filter(condition)
         return rows

@@ -15,7 +15,13 @@ from django.utils import timezone
 
 from apps.access.grants import GroupGrant, UserGrant
 from apps.access.sources import Source
-from apps.collections.querysets import ChildOfCollection, CollectionQuerySet, DocumentChild, DocumentQuerySet
+from apps.collections.querysets import (
+    ChildOfCollection,
+    CollectionQuerySet,
+    DocumentChild,
+    DocumentQuerySet,
+    StagedEntryQuerySet,
+)
 from apps.indexing.models import Chunk
 from apps.markup.values import CharacterBudget
 
@@ -350,6 +356,8 @@ class StagedEntry(models.Model):
     size = models.PositiveBigIntegerField(default=0)
     error_code = models.CharField(max_length=40, blank=True, default="")
     error_message = models.TextField(blank=True, default="")
+
+    objects = StagedEntryQuerySet.as_manager()
 
     class Meta:
         db_table = "md_staged_entries"

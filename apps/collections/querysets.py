@@ -49,3 +49,7 @@ class ChildOfCollection(ScopedQuerySet[Any]):
 
 class DocumentChild(ScopedQuerySet[Any]):
     scope = ("document__collection",)
+
+
+class StagedEntryQuerySet(ScopedQuerySet[Any]):
+    scope = ("upload__collection",)

@@ -17,6 +17,8 @@ from django.db.models import Q
 from django.utils import timezone
 from pgvector.django import HalfVectorField
 
+from apps.access.querysets import SourceKeyQuerySet
+
 SLOT_BITS = 32
 BLOCK_BITS = 16
 
@@ -102,6 +104,8 @@ class IndexedSource(models.Model):
     building = models.SmallIntegerField(null=True, blank=True)
     """Generation that *re-embed* builds."""
     changed_at = models.DateTimeField(default=timezone.now)
+
+    objects = SourceKeyQuerySet.as_manager()
 
     class Meta:
         constraints = [

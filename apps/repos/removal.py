@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
+from apps.access.grants import drop_all_grants
 from apps.indexing.chunks import remove_documents as remove_chunks
 from apps.indexing.chunks import remove_source
 from apps.indexing.observers import DocumentRef, removing_documents
@@ -22,8 +23,6 @@ from apps.repos.models import (
     RepositoryDocumentLink,
     RepositoryDocumentRedirect,
     RepositoryFile,
-    RepositoryGroupGrant,
-    RepositoryUserGrant,
     SyncReport,
     WebhookDelivery,
 )
@@ -90,8 +89,7 @@ def purge(run: JobRun, source: SourceKey) -> None:
     if not others:
         remotes.mirror(repository).remove()
     with run.batch():
-        RepositoryUserGrant.objects.filter(content_object=source_id).delete()
-        RepositoryGroupGrant.objects.filter(content_object=source_id).delete()
+        drop_all_grants(repository)
         Repository.objects.filter(pk=source_id).delete()
 
 

@@ -55,6 +55,7 @@ def names(**table: list[str]) -> Any:
         "fc00::1",
         "fd00:ec2::254",
         "fe80::1",
+        "fec0::1",
         "ff02::1",
         "2001:db8::1",
         "no address",

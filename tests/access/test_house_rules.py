@@ -91,9 +91,12 @@ def test_no_other_file_reads_a_grant_table() -> None:
                 and node.value.id in tables
             ):
                 offenders.append(f"{name}:{node.lineno}")
-            if isinstance(node, ast.Attribute) and node.attr in ("user_grants", "group_grants"):
-                if name != "apps/access/registry.py":
-                    offenders.append(f"{name}:{node.lineno}")
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr in ("user_grants", "group_grants")
+                and name != "apps/access/registry.py"
+            ):
+                offenders.append(f"{name}:{node.lineno}")
     assert offenders == []
 
 
