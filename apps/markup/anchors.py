@@ -8,18 +8,16 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 _VARIATION_SELECTORS = "\ufe0e\ufe0f"
-_ASCII = {
-    code: chr(code) if chr(code).isalnum() or chr(code) in "_-" else "-" if chr(code) == " " else None
-    for code in range(128)
-}
+_ASCII = bytes(0x2D if code == 0x20 else ord(chr(code).lower()) if code < 128 else code for code in range(256))
+_ASCII_DROPPED = bytes(code for code in range(128) if not (chr(code).isalnum() or chr(code) in "_- "))
 _KEPT = frozenset({"Nd", "Nl", "Pc"})
 
 
 def slugify(text: str) -> str:
     """The anchor that a heading's plain text gives by itself, before it is made unique; never empty."""
-    lowered = text.lower()
-    slug = lowered.translate(_ASCII) if lowered.isascii() else "".join(map(_keep, lowered))
-    return slug or "section"
+    if text.isascii():
+        return text.encode().translate(_ASCII, _ASCII_DROPPED).decode() or "section"
+    return "".join(map(_keep, text.lower())) or "section"
 
 
 @lru_cache(maxsize=4096)

@@ -18,17 +18,15 @@ T = TypeVar("T")
 def fast(value: Callable[P, T]) -> Callable[P, T]:
     """A constructor of ``value`` (a frozen, slotted dataclass) with the same parameters; the result is a ``value``."""
     frozen = cast("type[Any]", value)
-    twin_fields: list[tuple[str, Any, Any]] = []
-    for each in dataclasses.fields(frozen):
-        default = (
-            dataclasses.field() if each.default is dataclasses.MISSING else dataclasses.field(default=each.default)
-        )
-        twin_fields.append((each.name, each.type, default))
-
-    def freeze(self: Any) -> None:
-        self.__class__ = frozen
-
-    twin = dataclasses.make_dataclass(
-        f"{frozen.__name__}Draft", twin_fields, slots=True, namespace={"__post_init__": freeze}
-    )
+    fields = dataclasses.fields(frozen)
+    names = [each.name for each in fields]
+    parameters = [
+        each.name if each.default is dataclasses.MISSING else f"{each.name}=defaults[{each.name!r}]" for each in fields
+    ]
+    body = "\n    ".join(f"self.{name} = {name}" for name in names)
+    source = f"def __init__(self, {', '.join(parameters)}):\n    {body}\n    self.__class__ = frozen\n"
+    # The dataclass module writes its constructors the same way; no text from outside gets in here.
+    scope: dict[str, Any] = {"frozen": frozen, "defaults": {each.name: each.default for each in fields}}
+    exec(source, scope)  # noqa: S102
+    twin = type(f"{frozen.__name__}Draft", (), {"__slots__": tuple(names), "__init__": scope["__init__"]})
     return cast("Callable[P, T]", twin)

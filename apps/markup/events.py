@@ -1,401 +1,320 @@
-"""The one reading of a Markdown text: pyromark's events, in one pass, into lists of values (``markup.md`` 3).
+"""The one reading of a Markdown text: pyromark's events, in one pass, into a ``Tree`` (``markup.md`` 3).
 
 This loop is the hottest of the product (some 60,000 events a megabyte), hence one long function with local names, the
-most frequent event first, and byte places looked up only where they are needed.
+most frequent event first, and places looked up only where they are needed.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 import pyromark
-from pyromark import Options
 
-from apps.markup.anchors import Anchors, slugify
+from apps.markup.anchors import slugify
 from apps.markup.building import fast
-from apps.markup.references import code_reference, item_id, list_item_id
-from apps.markup.tables import fit_cells
-from apps.markup.values import Block, BlockKind, CodeBlock, CodeRef, Footnote, Item, Skipped, Table, Warning_
+from apps.markup.links import split_href
+from apps.markup.references import LIST_ITEM
+from apps.markup.tree import OPTIONS, Events, HeadingDraft, Tree, make_block
+from apps.markup.values import Block, BlockKind, Link, Skipped
 from apps.markup.wikilinks import without_brackets
 
-OPTIONS = (
-    Options.ENABLE_TABLES
-    | Options.ENABLE_STRIKETHROUGH
-    | Options.ENABLE_FOOTNOTES
-    | Options.ENABLE_TASKLISTS
-    | Options.ENABLE_GFM
-)
 _MARKDOWN = pyromark.Markdown(options=OPTIONS)
-_NEVER = 1 << 62
-_BARE_URL = re.compile(rb"https?://(?=[^\s<>])")
-_WIKI = re.compile(rb"\[(?=\[)")
 _EXPLICIT_ANCHOR = re.compile(r"\s*\{#([^\s{}]+)\}$")
 _LEVELS = {"H1": 1, "H2": 2, "H3": 3, "H4": 4, "H5": 5, "H6": 6}
-_LIST, _ITEM, _QUOTE, _NOTE, _HEADING, _CODE, _HTML, _LINK, _IMAGE, _TABLE, _ROW = range(11)
-_block = fast(Block)
+_make_link = fast(Link)
 
 
-@dataclass(slots=True)
-class HeadingDraft:
-    """A heading as the events give it; sections are laid out later."""
-
-    level: int
-    text: str
-    anchor: str
-    start_line: int
-    end_line: int
-    start_byte: int
-    end_byte: int
-    nested: bool
+class TooDeep(Exception):
+    """Raised inside a reading when the limit of levels is passed."""
 
 
-@dataclass(slots=True)
-class Tree:
-    """What one pass over the events collects. Places are bytes; lists are in source order."""
-
-    starts: list[int]
-    """Byte offset of each line, then one past the end (counted as if the last line ended with LF)."""
-    blocks: list[Block] = field(default_factory=list)
-    headings: list[HeadingDraft] = field(default_factory=list)
-    code_blocks: list[CodeBlock] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    links: list[tuple[int, int, str, str]] = field(default_factory=list)
-    """Start, end, text, href."""
-    assets: list[tuple[int, int, str, str]] = field(default_factory=list)
-    urls: list[tuple[int, int]] = field(default_factory=list)
-    """Where a bare address may begin, and the end of its paragraph, heading or cell."""
-    wiki: list[tuple[int, int]] = field(default_factory=list)
-    """The same for double brackets."""
-    masks: list[tuple[int, int]] = field(default_factory=list)
-    """Code spans, inline HTML, autolinks; kept only when the text has double brackets."""
-    html: list[tuple[int, int, list[tuple[int, int]]]] = field(default_factory=list)
-    """Inline tags and HTML blocks; for a block its pieces, since a quote writes marks between them."""
-    items: list[Item] = field(default_factory=list)
-    code_refs: list[CodeRef] = field(default_factory=list)
-    footnotes: list[Footnote] = field(default_factory=list)
-    footnote_references: list[tuple[int, str]] = field(default_factory=list)
-    warnings: list[Warning_] = field(default_factory=list)
+def read_events(text: str, tree: Tree) -> Skipped | None:
+    """Fill ``tree``. ``text`` is what the parser sees (hidden lines blanked), as long as ``tree.raw`` in bytes."""
+    try:
+        _read(tree, _MARKDOWN.events_with_range(text))
+    except TooDeep:
+        return Skipped("nesting", f"nested deeper than {tree.max_nesting} levels")
+    return None
 
 
-def line_starts(raw: bytes) -> list[int]:
-    """Byte offset of each line, then the end of the text (one more when the last line has no LF)."""
-    starts = list(accumulate(map(len, raw.splitlines(keepends=True)), initial=0))
-    if raw and not raw.endswith(b"\n"):
-        starts[-1] += 1
-    return starts
-
-
-def read_events(text: str, raw: bytes, starts: list[int], max_nesting: int) -> Tree | Skipped:
-    """Parse Markdown. ``text`` is what the parser sees (hidden lines blanked), ``raw`` the true bytes, equally long."""
-    tree = Tree(starts)
-    anchors = Anchors()
-    siblings: list[Block] = tree.blocks
-    top = siblings
-    stack: list[tuple[Any, ...] | None] = []
-    pieces: list[str] = []
+def _read(tree: Tree, events: Events) -> None:
+    raw, starts, room, brackets = tree.raw, tree.starts, tree.max_nesting, tree.brackets
+    siblings = top = tree.blocks
+    stack: list[tuple[BlockKind, int, int, list[Block], str] | None] = []
     cells: list[str] = []
     rows: list[tuple[str, ...]] = []
-    parts: list[tuple[int, int]] = []
-    item_ids: set[str] = set()
-    gather = links_open = inline_end = 0
-    trim_from = trim_to = 0
-    urls, wikis = iter(_BARE_URL.finditer(raw)), iter(_WIKI.finditer(raw))
-    next_url = match.start() if (match := next(urls, None)) else _NEVER
-    next_wiki = match.start() if (match := next(wikis, None)) else _NEVER
-    watch = min(next_url, next_wiki)
-    masked = next_wiki != _NEVER
-    events: Iterator[tuple[Any, Any]] = _MARKDOWN.events_with_range(text)
+    inline_end = trim_from = trim_to = row_start = row_end = 0
+    section = 0 if tree.lead else -1
+    list_item, add_link = LIST_ITEM.match, tree.links.append
     for event, span in events:
         if "Text" in event:
-            if gather:
-                pieces.append(event["Text"])
-            if span["end"] > watch:
-                start, end = span["start"], span["end"]
-                while next_url < end:
-                    if next_url >= start and not links_open:
-                        tree.urls.append((next_url, inline_end))
-                    next_url = match.start() if (match := next(urls, None)) else _NEVER
-                while next_wiki < end:
-                    if next_wiki >= start:
-                        tree.wiki.append((next_wiki, inline_end))
-                    next_wiki = match.start() if (match := next(wikis, None)) else _NEVER
-                watch = next_url if next_url < next_wiki else next_wiki
+            content = event["Text"]
+            if "://" in content:
+                tree.urls.append((span["start"], span["end"], inline_end))
+            if brackets and "[" in content:
+                tree.brackets_in_text(span["start"], span["end"], inline_end)
         elif "Start" in event:
             tag = event["Start"]
-            if len(stack) >= max_nesting:
-                return Skipped("nesting", f"nested deeper than {max_nesting} levels")
-            node: tuple[Any, ...] | None = None
             if tag.__class__ is str:
                 if tag == "Paragraph":
                     start, inline_end = span["start"], span["end"]
-                    first, last = bisect_right(starts, start), bisect_left(starts, inline_end)
-                    siblings.append(_block("paragraph", first, last, starts[first - 1], starts[last] - 1, ()))
+                    first = bisect_right(starts, start)
+                    last = first if starts[first] >= inline_end else bisect_left(starts, inline_end)
+                    siblings.append(make_block("paragraph", first, last, starts[first - 1], starts[last] - 1, ()))
+                    if section < 0:
+                        section, tree.lead = 0, True
+                    stack.append(None)
                 elif tag == "Item":
+                    if len(stack) >= room:
+                        raise TooDeep
                     start, inline_end = span["start"], span["end"]
-                    node = (_ITEM, start, inline_end, siblings)
+                    stack.append(("item", start, inline_end, siblings, ""))
                     siblings = []
-                    if found := list_item_id(raw, start):
-                        _add_item(tree, anchors, item_ids, found, bisect_right(starts, start))
+                    if found := list_item(raw, start):
+                        tree.add_item(found[2].decode(), found[1].decode(errors="replace").strip(), start)
                 elif tag == "TableCell":
                     start, inline_end = span["start"], span["end"]
                     cells.append(raw[start:inline_end].decode().strip().replace("\\|", "|"))
-                elif tag in ("TableRow", "TableHead"):
-                    node = (_ROW, span["start"], span["end"])
-                    cells = []
+                    stack.append(None)
+                elif tag == "TableRow" or tag == "TableHead":
+                    stack.append(None)
+                    if cells:
+                        tree.add_row(cells, rows, row_start, row_end)
+                        cells = []
+                    row_start, row_end = span["start"], span["end"]
                 elif tag == "HtmlBlock":
-                    start, end = span["start"], span["end"]
-                    first, last = bisect_right(starts, start), bisect_left(starts, end)
-                    siblings.append(_make_block("html", first, last, tree, raw))
-                    parts = []
-                    node = (_HTML, start, end)
+                    siblings.append(tree.read_html_block(events, span["start"], span["end"]))
+                    if section < 0:
+                        section, tree.lead = 0, True
+                else:
+                    if len(stack) >= room:
+                        raise TooDeep
+                    stack.append(None)
             elif "Link" in tag:
                 link = tag["Link"]
-                kind, start, end = link["link_type"], span["start"], span["end"]
-                href = link["dest_url"]
-                if kind == "Email":
-                    href = f"mailto:{href}"
-                elif kind == "Collapsed" and raw[end : end + 2] == b"[]":
-                    end += 2
-                if masked:
-                    if kind in ("Autolink", "Email"):
-                        tree.masks.append((start, end))
-                        next_wiki, watch = _after(wikis, next_wiki, end, next_url)
-                    elif next_wiki == start:
-                        tree.wiki.append((start, inline_end))
-                node = (_LINK, start, end, len(pieces), href)
-                gather += 1
-                links_open += 1
+                kind, href, start, end = link["link_type"], link["dest_url"], span["start"], span["end"]
+                if kind == "Inline" and not brackets:
+                    # Nine links of ten hold one piece of text.
+                    event, span = next(events)
+                    if "Text" in event:
+                        label = event["Text"]
+                        event, span = next(events)
+                        if "End" not in event:
+                            label += read_inline(tree, events, event, span, inline_end, len(stack), section, True)
+                    else:
+                        label = read_inline(tree, events, event, span, inline_end, len(stack), section, True)
+                    line = bisect_right(starts, start)
+                    before = starts[line - 1]
+                    link_type, path, query, fragment = split_href(href)
+                    add_link(
+                        _make_link(
+                            label, href, line, link_type, path, query, fragment, "", "", False, "body", "", section,
+                            line if end < starts[line] else bisect_left(starts, end),
+                            start - before + 1 if tree.ascii_only else len(raw[before:start].decode()) + 1, start, end,
+                        )
+                    )  # fmt: skip
+                else:
+                    read_link(tree, events, link, start, end, inline_end, len(stack), section)
             elif "Heading" in tag:
-                start, inline_end = span["start"], span["end"]
-                first, last = bisect_right(starts, start), bisect_left(starts, inline_end)
-                siblings.append(_block("heading", first, last, starts[first - 1], starts[last] - 1, ()))
-                node = (_HEADING, start, inline_end, first, last, _LEVELS[tag["Heading"]["level"]], len(tree.wiki))
-                gather += 1
-                pieces.clear()
-            elif "List" in tag:
-                node = (_LIST, span["start"], span["end"], siblings)
-                siblings = []
+                start, end = span["start"], span["end"]
+                first = bisect_right(starts, start)
+                last = first if starts[first] >= end else bisect_left(starts, end)
+                siblings.append(make_block("heading", first, last, starts[first - 1], starts[last] - 1, ()))
+                if siblings is top:
+                    section += 1
+                elif section < 0:
+                    section, tree.lead = 0, True
+                section = _read_heading(
+                    tree,
+                    events,
+                    _LEVELS[tag["Heading"]["level"]],
+                    first,
+                    last,
+                    start,
+                    end,
+                    section,
+                    siblings is not top,
+                )
             elif "CodeBlock" in tag:
-                node = (_CODE, span["start"], span["end"], tag["CodeBlock"])
-                gather += 1
-                pieces.clear()
-                if span["end"] > watch:
-                    next_url = _skip(urls, next_url, span["end"])
-                    next_wiki, watch = _after(wikis, next_wiki, span["end"], next_url)
+                siblings.append(tree.read_code(events, span["start"], span["end"], tag["CodeBlock"]))
+                if section < 0:
+                    section, tree.lead = 0, True
             elif "Image" in tag:
-                node = (_IMAGE, span["start"], span["end"], len(pieces), tag["Image"])
-                gather += 1
-                links_open += 1
-            elif "BlockQuote" in tag:
-                node = (_QUOTE, span["start"], span["end"], siblings)
+                start, end, href = span["start"], span["end"], tag["Image"]["dest_url"]
+                alt = read_inline(tree, events, *next(events), inline_end, len(stack), section, True)
+                tree.assets.append((start, end, alt, href))
+            else:
+                if len(stack) >= room:
+                    raise TooDeep
+                if section < 0:
+                    section, tree.lead = 0, True
+                if "List" in tag:
+                    stack.append(("list", span["start"], span["end"], siblings, ""))
+                elif "BlockQuote" in tag:
+                    stack.append(("quote", span["start"], span["end"], siblings, ""))
+                elif "Table" in tag:
+                    stack.append(("table", span["start"], span["end"], siblings, ""))
+                    rows = []
+                elif "FootnoteDefinition" in tag:
+                    stack.append(("footnote", span["start"], span["end"], siblings, tag["FootnoteDefinition"]))
+                else:
+                    stack.append(None)
+                    continue
                 siblings = []
-            elif "Table" in tag:
-                node = (_TABLE, span["start"], span["end"])
-                rows = []
-            elif "FootnoteDefinition" in tag:
-                node = (_NOTE, span["start"], span["end"], siblings, tag["FootnoteDefinition"])
-                siblings = []
-            stack.append(node)
         elif "End" in event:
             node = stack.pop()
             if node is None:
                 continue
-            code, start, end = node[:3]
-            if code == _LINK:
-                gather -= 1
-                links_open -= 1
-                tree.links.append((start, end, "".join(pieces[node[3] :]), node[4]))
-                if not gather:
-                    pieces.clear()
-                if end > watch:
-                    next_url = _skip(urls, next_url, end)
-                    watch = next_url if next_url < next_wiki else next_wiki
-            elif code <= _NOTE:
-                first, last = bisect_right(starts, start), bisect_left(starts, end)
-                # Nested containers often end together: the walk over trailing blank lines is done once.
-                if last == trim_from:
-                    last = trim_to
-                else:
-                    trim_from = last
-                    while last > first and raw[starts[last - 1] : starts[last]].isspace():
-                        last -= 1
-                    trim_to = last
-                last = max(first, last)
-                children, siblings = siblings, node[3]
-                block_kind: BlockKind = "item"
-                if code == _ITEM:
-                    if children:
-                        children = _with_text_runs(children, first, last, tree, raw)
-                elif code == _LIST:
-                    block_kind = "list"
-                elif code == _QUOTE:
-                    block_kind = "quote"
-                else:
-                    block_kind = "footnote"
-                    _add_footnote(tree, raw, node[4], start, starts[last] - 1)
-                siblings.append(_block(block_kind, first, last, starts[first - 1], starts[last] - 1, tuple(children)))
-            elif code == _HEADING:
-                gather -= 1
-                heading = "".join(pieces).strip()
-                pieces.clear()
-                _, _, _, first, last, level, wiki_before = node
-                if len(tree.wiki) > wiki_before:
-                    heading = without_brackets(heading)
-                base = ""
-                if heading.endswith("}") and (explicit := _EXPLICIT_ANCHOR.search(heading)):
-                    written = raw.rfind(f"{{#{explicit[1]}}}".encode(), start, end)
-                    if written >= 0 and raw[written - 1 : written] != b"\\":
-                        heading, base = heading[: explicit.start()], explicit[1]
-                anchor = anchors.claim(base or slugify(heading))
-                stop = min(end, starts[last] - 1)
-                tree.headings.append(
-                    HeadingDraft(level, heading, anchor, first, last, start, stop, siblings is not top)
-                )
-            elif code == _CODE:
-                gather -= 1
-                _add_code(tree, raw, start, end, node[3], "".join(pieces), siblings)
-                pieces.clear()
-            elif code == _HTML:
-                tree.html.append((start, end, parts))
-                parts = []
-            elif code == _IMAGE:
-                gather -= 1
-                links_open -= 1
-                href = node[4]["dest_url"]
-                tree.assets.append((start, end, "".join(pieces[node[3] :]), href))
-                if not gather:
-                    pieces.clear()
-                if end > watch:
-                    next_url = _skip(urls, next_url, end)
-                    watch = next_url if next_url < next_wiki else next_wiki
-            elif code == _ROW:
-                row = fit_cells(tree.warnings, cells, rows, raw, start, end, starts)
-                rows.append(row)
-                if identifier := item_id(row[0]):
-                    _add_item(tree, anchors, item_ids, (identifier, " | ".join(row)), bisect_right(starts, start))
+            kind, start, end, parent, label = node
+            if kind == "table":
+                tree.add_row(cells, rows, row_start, row_end)
+                cells = []
+                siblings = parent
+                siblings.append(tree.add_table(rows, start, end))
+                continue
+            first, last = bisect_right(starts, start), bisect_left(starts, end)
+            # Nested containers often end together: the walk over trailing blank lines is done once.
+            if last == trim_from:
+                last = trim_to
+            elif raw[starts[last] - 2] <= 32:
+                trim_from = last
+                while last > first and raw[starts[last - 1] : starts[last]].isspace():
+                    last -= 1
+                trim_to = last
+            if last < first:
+                last = first
+            if siblings:
+                children = tuple(tree.with_text_runs(siblings, first, last) if kind == "item" else siblings)
             else:
-                first, last = bisect_right(starts, start), bisect_left(starts, end)
-                tree.tables.append(Table(rows[0] if rows else (), tuple(rows[1:]), first, last))
-                siblings.append(_block("table", first, last, starts[first - 1], starts[last] - 1, ()))
+                children = ()
+            if kind == "footnote":
+                tree.add_footnote(label, start, starts[last] - 1)
+            siblings = parent
+            siblings.append(make_block(kind, first, last, starts[first - 1], starts[last] - 1, children))
         elif "Code" in event:
-            content = event["Code"]
-            if gather:
-                pieces.append(content)
-            start, end = span["start"], span["end"]
-            if masked:
-                tree.masks.append((start, end))
-            if end > watch:
-                next_url = _skip(urls, next_url, end)
-                next_wiki, watch = _after(wikis, next_wiki, end, next_url)
-            if ("." in content or "/" in content) and (reference := code_reference(content)):
-                line = bisect_right(starts, start)
-                tree.code_refs.append(CodeRef(content, *reference, line))
-        elif event in ("SoftBreak", "HardBreak"):
-            if gather:
-                pieces.append(" ")
-        elif "InlineHtml" in event or "Html" in event:
-            start, end = span["start"], span["end"]
-            if "Html" in event:
-                parts.append((start, end))
-            else:
-                tree.html.append((start, end, []))
-                if masked:
-                    tree.masks.append((start, end))
-            if end > watch:
-                next_url = _skip(urls, next_url, end)
-                next_wiki, watch = _after(wikis, next_wiki, end, next_url)
+            tree.add_code_span(event["Code"], span["start"], span["end"])
+        elif event == "SoftBreak" or event == "HardBreak":
+            pass
+        elif "InlineHtml" in event:
+            tree.add_tag(span["start"], span["end"])
         elif event == "Rule":
             first = bisect_right(starts, span["start"])
-            siblings.append(_block("rule", first, first, starts[first - 1], starts[first] - 1, ()))
+            siblings.append(make_block("rule", first, first, starts[first - 1], starts[first] - 1, ()))
+            if section < 0:
+                section, tree.lead = 0, True
         elif "FootnoteReference" in event:
             tree.footnote_references.append((span["start"], event["FootnoteReference"]))
-    return tree
 
 
-def _skip(matches: Iterator[re.Match[bytes]], place: int, end: int) -> int:
-    while place < end:
-        place = match.start() if (match := next(matches, None)) else _NEVER
-    return place
+def read_inline(
+    tree: Tree, events: Events, event: Any, span: Any, inline_end: int, depth: int, section: int, linked: bool
+) -> str:
+    """Plain text from ``event`` to the end of the node that it stands in, which is consumed.
+
+    ``linked``: inside a link or picture, where a bare address is no link of its own.
+    """
+    pieces: list[str] = []
+    level = depth
+    while True:
+        if "Text" in event:
+            content = event["Text"]
+            pieces.append(content)
+            if "://" in content and not linked:
+                tree.urls.append((span["start"], span["end"], inline_end))
+            if tree.brackets and "[" in content:
+                tree.brackets_in_text(span["start"], span["end"], inline_end)
+        elif "End" in event:
+            if level == depth:
+                return "".join(pieces)
+            level -= 1
+        elif "Start" in event:
+            tag = event["Start"]
+            if level >= tree.max_nesting:
+                raise TooDeep
+            if "Link" in tag:
+                start, end = span["start"], span["end"]
+                pieces.append(read_link(tree, events, tag["Link"], start, end, inline_end, level + 1, section))
+            elif "Image" in tag:
+                start, end = span["start"], span["end"]
+                alt = read_inline(tree, events, *next(events), inline_end, level + 1, section, True)
+                tree.assets.append((start, end, alt, tag["Image"]["dest_url"]))
+                pieces.append(alt)
+            else:
+                level += 1
+        elif "Code" in event:
+            pieces.append(event["Code"])
+            tree.add_code_span(event["Code"], span["start"], span["end"])
+        elif event == "SoftBreak" or event == "HardBreak":
+            pieces.append(" ")
+        elif "InlineHtml" in event:
+            tree.add_tag(span["start"], span["end"])
+        elif "FootnoteReference" in event:
+            tree.footnote_references.append((span["start"], event["FootnoteReference"]))
+        event, span = next(events)
 
 
-def _after(matches: Iterator[re.Match[bytes]], place: int, end: int, other: int) -> tuple[int, int]:
-    """The first match at or after ``end``, and the nearer of it and ``other``."""
-    place = _skip(matches, place, end)
-    return place, min(place, other)
+def read_link(
+    tree: Tree, events: Events, link: Any, start: int, end: int, inline_end: int, depth: int, section: int
+) -> str:
+    """Add a link of any kind, its content read to the end; returns its text."""
+    kind, href = link["link_type"], link["dest_url"]
+    if kind == "Email":
+        href = f"mailto:{href}"
+    elif kind == "Collapsed" and tree.raw[end : end + 2] == b"[]":
+        end += 2  # The parser's range leaves the empty label out.
+    if tree.brackets:
+        tree.add_link_place(start, end, inline_end, automatic=kind in ("Autolink", "Email"))
+    text = read_inline(tree, events, *next(events), inline_end, depth, section, True)
+    line = bisect_right(tree.starts, start)
+    before = tree.starts[line - 1]
+    link_type, path, query, fragment = split_href(href)
+    tree.links.append(
+        _make_link(
+            text, href, line, link_type, path, query, fragment, "", "", False, "body", "", section,
+            bisect_left(tree.starts, end), len(tree.raw[before:start].decode()) + 1, start, end,
+        )
+    )  # fmt: skip
+    return text
 
 
-def _make_block(kind: BlockKind, first: int, last: int, tree: Tree, raw: bytes) -> Block:
-    """A block of lines, blank ones at its end excluded."""
-    starts = tree.starts
-    while last > first and raw[starts[last - 1] : starts[last]].isspace():
-        last -= 1
-    return _block(kind, first, last, starts[first - 1], starts[last] - 1, ())
-
-
-def _with_text_runs(children: list[Block], first: int, last: int, tree: Tree, raw: bytes) -> list[Block]:
-    """Children of a tight list item with its plain lines, which have no event of their own, as paragraphs."""
-    filled: list[Block] = []
-    line = first
-    for child in children:
-        _add_gap(filled, "paragraph", line, child.start_line - 1, tree, raw)
-        filled.append(child)
-        line = child.end_line + 1
-    _add_gap(filled, "paragraph", line, last, tree, raw)
-    return filled
-
-
-def _add_gap(blocks: list[Block], kind: BlockKind, first: int, last: int, tree: Tree, raw: bytes) -> None:
-    starts = tree.starts
-    while first <= last and not raw[starts[first - 1] : starts[first]].strip():
-        first += 1
-    if first <= last:
-        blocks.append(_make_block(kind, first, last, tree, raw))
-
-
-def fill_gaps(tree: Tree, raw: bytes, first: int, last: int) -> None:
-    """Lines that no event covers (link definitions) become blocks, so that blocks cover the body."""
-    filled: list[Block] = []
-    line = first
-    for block in tree.blocks:
-        if block.start_line > line:
-            _add_gap(filled, "definitions", line, block.start_line - 1, tree, raw)
-        filled.append(block)
-        line = block.end_line + 1
-    _add_gap(filled, "definitions", line, last, tree, raw)
-    tree.blocks = filled
-
-
-def _add_code(tree: Tree, raw: bytes, start: int, end: int, tag: Any, content: str, siblings: list[Block]) -> None:
-    starts = tree.starts
-    first, last = bisect_right(starts, start), bisect_left(starts, end)
-    if tag == "Indented":
-        siblings.append(_make_block("code", first, last, tree, raw))
-        return
-    info = tag["Fenced"]
-    lines = content.count("\n") + (not content.endswith("\n") and bool(content))
-    closed = last - first == lines + 1
-    words = info.split(None, 1)
-    tree.code_blocks.append(CodeBlock(words[0] if words else "", content, first, last, info, closed))
-    siblings.append(_make_block("fence", first, last, tree, raw))
-    if not closed:
-        column = len(raw[starts[first - 1] : start].decode(errors="replace")) + 1
-        tree.warnings.append(Warning_("unclosed_fence", first, column, "the fence is never closed"))
-
-
-def _add_footnote(tree: Tree, raw: bytes, label: str, start: int, end: int) -> None:
-    source = raw[start:end]
-    colon = source.find(b"]:")
-    text = source[colon + 2 :].decode(errors="replace").strip() if colon >= 0 else ""
-    tree.footnotes.append(Footnote(label, start, end, text))
-
-
-def _add_item(tree: Tree, anchors: Anchors, seen: set[str], found: tuple[str, str], line: int) -> None:
-    identifier, text = found
-    if identifier not in seen:
-        seen.add(identifier)
-        tree.items.append(Item(identifier, anchors.claim(slugify(identifier)), line, text))
+def _read_heading(
+    tree: Tree, events: Events, level: int, first: int, last: int, start: int, end: int, section: int, nested: bool
+) -> int:
+    """Add a heading, its content read to the end; returns the section that goes on below it."""
+    links_before, brackets_before = len(tree.links), len(tree.wiki)
+    event, span = next(events)
+    if "Text" in event:
+        # Most headings are one piece of text.
+        content = event["Text"]
+        plain = "://" not in content and not tree.brackets
+        if plain:
+            event, span = next(events)
+            text = content
+            if "End" not in event:
+                text += read_inline(tree, events, event, span, end, 1, section, False)
+        else:
+            text = read_inline(tree, events, event, span, end, 1, section, False)
+    else:
+        text = read_inline(tree, events, event, span, end, 1, section, False)
+    text = text.strip()
+    if len(tree.wiki) > brackets_before:
+        text = without_brackets(text)
+    anchor = ""
+    if text.endswith("}") and (explicit := _EXPLICIT_ANCHOR.search(text)):
+        written = tree.raw.rfind(f"{{#{explicit[1]}}}".encode(), start, end)
+        if written >= 0 and tree.raw[written - 1 : written] != b"\\":
+            text, anchor = text[: explicit.start()], explicit[1]
+    anchor = tree.anchors.claim(anchor or slugify(text))
+    if not text and not nested:
+        # An empty heading opens no section: what it holds belongs to the one before.
+        section -= 1
+        if section < 0:
+            section, tree.lead = 0, True
+        for number in range(links_before, len(tree.links)):
+            tree.links[number] = dataclasses.replace(tree.links[number], section=section)
+    stop = tree.starts[last] - 1
+    tree.headings.append(HeadingDraft(level, text, anchor, first, last, start, min(stop, end), nested))
+    return section

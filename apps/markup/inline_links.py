@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from typing import Literal
 
-from apps.markup.building import fast
-from apps.markup.events import Tree
 from apps.markup.links import split_href
 from apps.markup.raw_html import RawHtml
+from apps.markup.tree import Tree
 from apps.markup.values import Asset, Link, Section
 from apps.markup.wikilinks import WikiLink, find_at, is_image, to_link
 
@@ -18,8 +19,6 @@ _URL = re.compile(rb'https?://[^\s<>"`\x00-\x20\x7f]+')
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 # Closing marks of prose in any script; a bracket stays when the address opened it.
 _TRAILING = "?!.,:;*_~'\"\\>。，、；：！？”’」』）】》…"
-_link = fast(Link)
-_asset = fast(Asset)
 
 
 def collect_html(tree: Tree, raw: bytes, extra: Sequence[tuple[int, int]]) -> RawHtml:
@@ -28,10 +27,10 @@ def collect_html(tree: Tree, raw: bytes, extra: Sequence[tuple[int, int]]) -> Ra
     for start, end, parts in tree.html:
         if parts and sum(last - first for first, last in parts) != end - start:
             # A quote or list writes its own marks between the lines: they are no HTML.
-            source = bytearray(b" " * end)
+            source = bytearray(b" " * (end - start))
             for first, last in parts:
-                source[first:last] = raw[first:last]
-            found.read(bytes(source), start, end)
+                source[first - start : last - start] = raw[first:last]
+            found.read(bytes(source), 0, end - start, offset=start)
         else:
             found.read(raw, start, end)
     for start, end in extra:
@@ -47,70 +46,66 @@ def collect_links(
     tree: Tree, raw: bytes, sections: Sequence[Section], found: RawHtml
 ) -> tuple[list[Link], list[Asset]]:
     """All links and assets of the body in source order, each with the section that holds it."""
-    starts = tree.starts
+    links = tree.links
+    if sections and sections[0].heading is None and not tree.lead:
+        # Definitions before the first heading have no event, yet they make a section.
+        links = [dataclasses.replace(each, section=(each.section or 0) + 1) for each in links]
     wiki = _wiki_links(tree, raw)
-    written = tree.links
+    pictures = tree.assets
     if wiki:
-        written = _not_crossing(written, wiki)
-    drafts = [(*each, "body") for each in written]
+        links = [each for each in links if _free(each.start_byte, each.end_byte, wiki)]
+        pictures = [each for each in pictures if _free(each[0], each[1], wiki)]
+    starts = tree.starts
+    assets = [Asset(alt, href, bisect_right(starts, start), start, end) for start, end, alt, href in pictures]
+    places = _Places(tree, raw, sections)
+    written = len(links)
     if tree.urls:
-        drafts += [(start, end, href, href, "body") for start, end, href in _bare_urls(tree, raw, wiki)]
-    drafts += [(*each, "html") for each in found.links]
-    if len(drafts) > len(written):
-        drafts.sort(key=lambda each: each[0])
-    ascii_only = raw.isascii()
-    links: list[Link] = []
-    section, section_end = -1, sections[0].start_byte if sections else 1 << 62
-    for start, end, text, href, origin in drafts:
-        while start >= section_end:
-            section += 1
-            section_end = sections[section + 1].start_byte if section + 1 < len(sections) else 1 << 62
-        line = bisect_right(starts, start)
-        before = starts[line - 1]
-        column = start - before + 1 if ascii_only else len(raw[before:start].decode(errors="replace")) + 1
-        last = line if end < starts[line] else bisect_left(starts, end)
-        kind, path, query, fragment = split_href(href)
-        links.append(
-            _link(
-                text, href, line, kind, path, query, fragment, "", "", False, origin, "",  # type: ignore[arg-type]
-                section if section >= 0 else None, last, column, start, end,
-            )
-        )  # fmt: skip
-    pictures = _not_crossing(tree.assets, wiki) if wiki else tree.assets
-    assets = [_asset(alt, href, bisect_right(starts, start), start, end) for start, end, alt, href in pictures]
-    if wiki or found.assets:
-        _add_wiki(links, assets, wiki, tree, raw, sections)
-        assets += [_asset(a, h, bisect_right(starts, s), s, e, "", "html") for s, e, a, h in found.assets]
+        links = links + [places.link(start, end, href, href, "body") for start, end, href in _urls(tree, raw, wiki)]
+    links = links + [places.link(*each, "html") for each in found.links]
+    for each in wiki:
+        if is_image(each):
+            width = each.alias if each.alias.isdigit() else ""
+            alt = "" if width else each.alias
+            assets.append(Asset(alt, each.target, places.line(each.start), each.start, each.end, width, "wiki"))
+        else:
+            links.append(places.wiki_link(each))
+    assets += [Asset(a, h, places.line(s), s, e, "", "html") for s, e, a, h in found.assets]
+    if len(links) > written:
+        links.sort(key=lambda each: each.start_byte)
+    if len(assets) > len(pictures):
         assets.sort(key=lambda each: each.start_byte)
     return links, assets
 
 
-def _add_wiki(
-    links: list[Link], assets: list[Asset], wiki: list[WikiLink], tree: Tree, raw: bytes, sections: Sequence[Section]
-) -> None:
-    starts = tree.starts
-    section_starts = [each.start_byte for each in sections]
-    for found in wiki:
-        line, last = bisect_right(starts, found.start), bisect_left(starts, found.end)
-        if is_image(found):
-            width = found.alias if found.alias.isdigit() else ""
-            alt = "" if width else found.alias
-            assets.append(_asset(alt, found.target, line, found.start, found.end, width, "wiki"))
-            continue
-        column = len(raw[starts[line - 1] : found.start].decode(errors="replace")) + 1
-        link = to_link(found, line, last, column=column, in_front_matter=False)
-        section = bisect_right(section_starts, found.start) - 1
-        links.append(_in_section(link, section if section >= 0 else None))
-    if wiki:
-        links.sort(key=lambda each: each.start_byte)
+class _Places:
+    """Lines, columns and sections of byte offsets."""
 
+    def __init__(self, tree: Tree, raw: bytes, sections: Sequence[Section]) -> None:
+        self._starts, self._raw = tree.starts, raw
+        self._sections = [each.start_byte for each in sections]
 
-def _in_section(link: Link, section: int | None) -> Link:
-    return _link(
-        link.text, link.href, link.line, link.link_type, link.path, link.query, link.fragment, link.alias,
-        link.rel_type, link.embed, link.origin, link.field, section, link.end_line, link.column, link.start_byte,
-        link.end_byte,
-    )  # fmt: skip
+    def line(self, start: int) -> int:
+        return bisect_right(self._starts, start)
+
+    def _section(self, start: int) -> int | None:
+        number = bisect_right(self._sections, start) - 1
+        return number if number >= 0 else None
+
+    def _column(self, line: int, start: int) -> int:
+        return len(self._raw[self._starts[line - 1] : start].decode(errors="replace")) + 1
+
+    def link(self, start: int, end: int, text: str, href: str, origin: Literal["body", "html"]) -> Link:
+        line, last = self.line(start), bisect_left(self._starts, end)
+        kind, path, query, fragment = split_href(href)
+        return Link(
+            text, href, line, kind, path, query, fragment, origin=origin, section=self._section(start), end_line=last,
+            column=self._column(line, start), start_byte=start, end_byte=end,
+        )  # fmt: skip
+
+    def wiki_link(self, found: WikiLink) -> Link:
+        line, last = self.line(found.start), bisect_left(self._starts, found.end)
+        link = to_link(found, line, last, column=self._column(line, found.start), in_front_matter=False)
+        return dataclasses.replace(link, section=self._section(found.start))
 
 
 def _wiki_links(tree: Tree, raw: bytes) -> list[WikiLink]:
@@ -123,43 +118,39 @@ def _wiki_links(tree: Tree, raw: bytes) -> list[WikiLink]:
     return found
 
 
-def _not_crossing(written: list[tuple[int, int, str, str]], wiki: list[WikiLink]) -> list[tuple[int, int, str, str]]:
-    """Links that share no character with a wiki link, which is the stronger of the two."""
-    ends = [each.end for each in wiki]
-    kept = []
-    for link in written:
-        number = bisect_right(ends, link[0])
-        if number == len(wiki) or wiki[number].start >= link[1]:
-            kept.append(link)
-    return kept
+def _free(start: int, end: int, wiki: list[WikiLink]) -> bool:
+    """Whether a link shares no character with a wiki link, which is the stronger of the two."""
+    number = bisect_right(wiki, start, key=lambda each: each.end)
+    return number == len(wiki) or wiki[number].start >= end
 
 
-def _bare_urls(tree: Tree, raw: bytes, wiki: list[WikiLink]) -> list[tuple[int, int, str]]:
+def _urls(tree: Tree, raw: bytes, wiki: list[WikiLink]) -> list[tuple[int, int, str]]:
+    """Bare addresses in running text: start, end, address. One ends before the next link, wiki link or tag."""
     found: list[tuple[int, int, str]] = []
     barriers = sorted(
-        [each[0] for each in tree.links] + [each.start for each in wiki] + [each[0] for each in tree.html]
+        [each.start_byte for each in tree.links] + [each.start for each in wiki] + [each[0] for each in tree.html]
     )
-    ends = [each.end for each in wiki]
     last = -1
-    for start, limit in tree.urls:
-        if start < last or (start and (raw[start - 1 : start].isalnum() or raw[start - 1] == 0x5F)):
-            continue
-        number = bisect_right(ends, start)
-        if number < len(wiki) and wiki[number].start <= start:
-            continue
-        barrier = bisect_right(barriers, start)
-        limit = max(limit, start + 1) if limit > start else len(raw)
-        if barrier < len(barriers):
-            limit = min(limit, barriers[barrier])
-        match = _URL.match(raw, start, limit)
-        if not match:
-            continue
-        address = _without_tail(match[0].decode(errors="ignore"))
-        if address.endswith("//"):
-            continue
-        last = start + len(address.encode())
-        found.append((start, last, html.unescape(_ESCAPED.sub(r"\1", address)) if "\\" in address else address))
+    for start, end, limit in tree.urls:
+        for match in _URL.finditer(raw, start, max(limit, end)):
+            place = match.start()
+            if place >= end:
+                break
+            if place < last or not _boundary(raw, place) or not _free(place, place + 1, wiki):
+                continue
+            number = bisect_right(barriers, place)
+            stop = min(match.end(), barriers[number]) if number < len(barriers) else match.end()
+            address = _without_tail(raw[place:stop].decode(errors="ignore"))
+            if len(address) > len("https://"):
+                last = place + len(address.encode())
+                plain = _ESCAPED.sub(r"\1", address) if "\\" in address else address
+                found.append((place, last, html.unescape(plain) if "&" in plain else plain))
     return found
+
+
+def _boundary(raw: bytes, place: int) -> bool:
+    before = raw[place - 1 : place]
+    return not (before.isalnum() or before == b"_")
 
 
 def _without_tail(address: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from apps.markup.values import LinkType
 
@@ -11,17 +10,8 @@ MARKDOWN_ENDINGS = (".md", ".mdx", ".markdown")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
-class Parts(NamedTuple):
-    """An address cut at its first ``#``, then at its first ``?``."""
-
-    link_type: LinkType
-    path: str
-    query: str
-    fragment: str
-
-
-def split_href(href: str) -> Parts:
-    """Type and parts of an address written outside double brackets."""
+def split_href(href: str) -> tuple[LinkType, str, str, str]:
+    """Type, path, query, fragment of an address written outside double brackets, cut at its first # and then ?."""
     path, fragment, query = href, "", ""
     if "#" in path:
         path, _, fragment = path.partition("#")
@@ -36,4 +26,4 @@ def split_href(href: str) -> Parts:
         kind = "markdown"
     else:
         kind = "relative"
-    return Parts(kind, path, query, fragment)
+    return kind, path, query, fragment

@@ -5,50 +5,53 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apps.markup.building import fast
-from apps.markup.events import HeadingDraft
+from apps.markup.tree import HeadingDraft, Tree
 from apps.markup.values import Heading, Section
 
 _heading = fast(Heading)
 _section = fast(Section)
 
 
-def lay_out(
-    drafts: Sequence[HeadingDraft], starts: Sequence[int], body_line: int, last_line: int, length: int, *, lead: bool
-) -> tuple[list[Heading], list[Section]]:
-    """Headings with the end of their section, and the sections themselves.
+def lay_out(tree: Tree, body_line: int, last_line: int, length: int) -> tuple[list[Heading], list[Section]]:
+    """Headings with the end of their section, and the sections, all of which together cover the body.
 
-    ``lead``: there is something to read before the first section. ``length`` is that of the text in bytes.
+    ``length`` is that of the text in bytes.
     """
-    ends = _section_ends(drafts, last_line)
+    drafts, starts = tree.headings, tree.starts
     headings = [
         _heading(
-            each.level, each.text, each.anchor, each.start_line, each.start_line, each.end_line, end, each.nested,
-            each.start_byte, each.end_byte,
+            each.level, each.text, each.anchor, each.line or each.start_line, each.start_line, each.end_line, end,
+            each.nested, each.start_byte, each.end_byte,
         )
-        for each, end in zip(drafts, ends, strict=True)
+        for each, end in zip(drafts, _section_ends(drafts, last_line), strict=True)
     ]  # fmt: skip
     opening = [number for number, each in enumerate(drafts) if each.text and not each.nested]
+    lines = [drafts[number].start_line for number in opening]
+    lines.append(last_line + 1)
     sections: list[Section] = []
-    first_line = drafts[opening[0]].start_line if opening else last_line + 1
-    if lead:
-        stop = starts[first_line - 1] if opening else length
-        sections.append(_section(None, (), 0, "", body_line, first_line - 1, starts[body_line - 1], stop, ()))
-    stack: list[int] = []
-    for place, number in enumerate(opening):
+    if tree.blocks and tree.blocks[0].start_line < lines[0]:
+        stop = starts[lines[0] - 1] if opening else length
+        sections.append(_section(None, (), 0, "", body_line, lines[0] - 1, starts[body_line - 1], stop, ()))
+    levels: list[int] = []
+    numbers: list[int] = []
+    texts: list[str] = []
+    for place, number in enumerate(opening, start=1):
         draft = drafts[number]
-        while stack and drafts[stack[-1]].level >= draft.level:
-            stack.pop()
-        stack.append(number)
-        following = drafts[opening[place + 1]].start_line if place + 1 < len(opening) else 0
-        last = following - 1 if following else last_line
-        stop = starts[following - 1] if following else length
-        path = tuple([drafts[each].text for each in stack])
+        level = draft.level
+        while levels and levels[-1] >= level:
+            levels.pop()
+            numbers.pop()
+            texts.pop()
+        levels.append(level)
+        numbers.append(number)
+        texts.append(draft.text)
+        line, following = draft.start_line, lines[place]
+        stop = starts[following - 1] if following <= last_line else length
         sections.append(
             _section(
-                number, path, draft.level, draft.anchor, draft.start_line, last, starts[draft.start_line - 1], stop,
-                tuple(stack),
+                number, tuple(texts), level, draft.anchor, line, following - 1, starts[line - 1], stop, tuple(numbers)
             )
-        )  # fmt: skip
+        )
     return headings, sections
 
 
@@ -62,8 +65,9 @@ def _section_ends(drafts: Sequence[HeadingDraft], last_line: int) -> list[int]:
     following = [last_line + 1] * 7
     ends: list[int] = []
     for each in reversed(drafts):
-        ends.append(min(following[1 : each.level + 1]) - 1)
+        level = each.level
+        ends.append(min(following[1 : level + 1]) - 1)
         if each.text and not each.nested:
-            following[each.level] = each.start_line
+            following[level] = each.start_line
     ends.reverse()
     return ends

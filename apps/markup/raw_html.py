@@ -23,17 +23,17 @@ class RawHtml:
     assets: list[tuple[int, int, str, str]] = field(default_factory=list)
     anchors: list[str] = field(default_factory=list)
 
-    def read(self, source: bytes, start: int, end: int) -> None:
-        """Add what stands in ``source[start:end]``; offsets found count from the start of ``source``."""
+    def read(self, source: bytes, start: int, end: int, *, offset: int = 0) -> None:
+        """Add what stands in ``source[start:end]``; ``offset`` is where ``source`` begins in the text."""
         for piece in _PIECE.finditer(source, start, end):
             if piece[0].startswith(b"<!--"):
-                self.comments.append(piece.span())
+                self.comments.append((piece.start() + offset, piece.end() + offset))
                 continue
-            self.tags.append(piece.span())
+            self.tags.append((piece.start() + offset, piece.end() + offset))
             if b"=" in piece[0]:
-                self._attributes(source, piece.start(), piece.end())
+                self._attributes(source, piece.start(), piece.end(), offset)
 
-    def _attributes(self, source: bytes, start: int, end: int) -> None:
+    def _attributes(self, source: bytes, start: int, end: int, offset: int) -> None:
         tag = source[start:end].decode(errors="replace")
         name = _NAME.match(tag)
         if not name or tag.startswith("</"):
@@ -48,9 +48,9 @@ class RawHtml:
             if values.get("name"):
                 self.anchors.append(values["name"])
             if "href" in values:
-                self.links.append((start, end, _text_after(source, end), values["href"]))
+                self.links.append((start + offset, end + offset, _text_after(source, end), values["href"]))
         elif element == "img" and "src" in values:
-            self.assets.append((start, end, values.get("alt", ""), values["src"]))
+            self.assets.append((start + offset, end + offset, values.get("alt", ""), values["src"]))
 
 
 def _text_after(source: bytes, place: int) -> str:

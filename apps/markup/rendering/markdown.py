@@ -9,13 +9,13 @@ from typing import Any
 
 import pyromark
 
-from apps.markup.events import OPTIONS
 from apps.markup.rendering.code import code_block
 from apps.markup.rendering.footnotes import Footnotes
 from apps.markup.rendering.highlighting import Highlighter
 from apps.markup.rendering.overlays import Overlay, overlays
 from apps.markup.rendering.raw_tags import RawTags
 from apps.markup.rendering.resolved import Addresses
+from apps.markup.tree import OPTIONS
 from apps.markup.values import Asset, Heading, Link, ParsedDocument
 
 _MARKDOWN = pyromark.Markdown(options=OPTIONS)
