@@ -15,7 +15,7 @@ from apps.access.sources import find_source
 from apps.jobs import poison
 from apps.jobs.finishing import settle
 from apps.jobs.kinds import find_kind
-from apps.jobs.models import Cause, ItemState, Job, Status
+from apps.jobs.models import Cause, ItemState, Job, Status, Suspect
 from apps.jobs.queue import Enqueued, enqueue
 
 if TYPE_CHECKING:
@@ -117,6 +117,12 @@ def release_quarantine(source: Source, *, by: User, paths: Sequence[str] | None 
     """
     find_source(source.kind, source.pk, by, Right.WRITE)
     return poison.release(source.kind, source.pk, paths)
+
+
+def release_file(suspect: Suspect, *, by: User) -> None:
+    """Let one quarantined version of a file be tried again. Raises NotFound or Forbidden."""
+    find_source(suspect.source_kind, suspect.source_id, by, Right.WRITE)
+    poison.release(suspect.source_kind, suspect.source_id, [suspect.path])
 
 
 def _end(job: Job) -> None:

@@ -97,8 +97,11 @@ def enqueue(
 
 
 def check_limits(*, by: User | None, cause: Cause) -> None:
-    """Raise Throttled ``too_many_jobs`` when one more job would be too many; follow-ups are always let in."""
-    if cause == Cause.FOLLOW_UP:
+    """Raise Throttled ``too_many_jobs`` when one more job would be too many.
+
+    Follow-ups are neither counted nor refused; scheduled work, which nobody could ask for again, is counted only.
+    """
+    if cause in (Cause.FOLLOW_UP, Cause.SCHEDULE):
         return
     limits = settings.COGRAPH.jobs
     counted = Job.objects.live().exclude(cause=Cause.FOLLOW_UP)

@@ -19,7 +19,6 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from apps.access.errors import Throttled
 from apps.jobs.finishing import lose
 from apps.jobs.kinds import Due, JobKind, all_kinds
 from apps.jobs.models import Cause, Clock, Job, Status
@@ -132,8 +131,6 @@ def _queue_due() -> int:
                     kind.name, source_key=due.source, key=due.key, params=due.params, cause=Cause.SCHEDULE
                 )
                 count += not enqueued.deduplicated
-        except Throttled:
-            return count
         except (DatabaseError, InterfaceError):
             raise
         except Exception:  # one room's broken schedule must not stop the mending of the queue
