@@ -6,13 +6,24 @@ into SAMPLES; nothing else here needs to change.
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
+from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import transaction
 
+from apps.access.models import User
+from apps.access.origin import Origin, acting
+from apps.access.rules import Visibility
+from apps.repos.models import Repository
+from apps.repos.registration import register_repository, request_sync
 from cograph_site.models import GivenSample
 
-SAMPLES: Mapping[str, Callable[[], None]] = {}
+GUIDES = "local/cograph/docs"
 
 
 def give(say: Callable[[str], None]) -> list[str]:
@@ -21,17 +32,21 @@ def give(say: Callable[[str], None]) -> list[str]:
     One that fails is told of and tried again at the next start; it does not stop the start.
     """
     had = set(GivenSample.objects.values_list("name", flat=True))
+    administrator = get_user_model().objects.filter(is_superuser=True, is_active=True).order_by("date_joined").first()
+    if administrator is None:
+        return []
     given = []
     for name, make in SAMPLES.items():
         if name in had:
             continue
         try:
-            with transaction.atomic():
+            with transaction.atomic(), acting(Origin(how="system")):
                 GivenSample.objects.create(name=name)
-                make()
+                make(administrator)
         except Exception as error:
             say(f"the sample {name} could not be made: {error}")
             continue
+        say(f"added the sample {name}")
         given.append(name)
     return given
 
@@ -39,3 +54,73 @@ def give(say: Callable[[str], None]) -> list[str]:
 def decline() -> None:
     """Mark all samples as given, so that no later start brings them."""
     GivenSample.objects.bulk_create([GivenSample(name=name) for name in SAMPLES], ignore_conflicts=True)
+
+
+def refresh_guides(say: Callable[[str], None]) -> None:
+    """Bring the guides of a new version into their repository, while it is there."""
+    repository = Repository.objects.filter(slug=GUIDES, deleted_at=None).first()
+    folder = _guides_folder()
+    if repository is None or repository.git_url != str(folder) or not commit_guides(folder):
+        return
+    administrator = get_user_model().objects.filter(is_superuser=True, is_active=True).first()
+    if administrator is not None:
+        with acting(Origin(how="system")):
+            request_sync(repository=repository, by=administrator)
+        say("the guides have changed; their repository is synced")
+
+
+def make_guides(by: User) -> None:
+    """Cograph's own guides as a public repository: the first thing that can be searched."""
+    folder = _guides_folder()
+    commit_guides(folder)
+    register_repository(
+        by=by,
+        git_url=str(folder),
+        slug=GUIDES,
+        trusted_path=True,
+        visibility=Visibility.PUBLIC,
+        description="Cograph's own guides for readers, operators and programs.",
+        schedule="manual",
+    )
+
+
+SAMPLES: Mapping[str, Callable[[User], None]] = {f"repository {GUIDES}": make_guides}
+
+
+def _guides_folder() -> Path:
+    return settings.COGRAPH.data_path / "samples" / "docs"
+
+
+def commit_guides(folder: Path) -> bool:
+    """Copy the guides of this checkout into a git repository of their own; answers whether anything was new.
+
+    The checkout itself need not be a git repository (an unpacked archive is none), and its code is no guide.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for entry in folder.iterdir():
+        if entry.name != ".git":
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    shutil.copytree(settings.BASE_DIR / "docs", folder / "docs")
+    if not (folder / ".git").exists():
+        _git(folder, "init", "--quiet", "--initial-branch=main")
+    _git(folder, "add", "--all")
+    if not _git(folder, "status", "--porcelain"):
+        return False
+    _git(folder, "commit", "--quiet", "--message=Guides of Cograph")
+    return True
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=Cograph", "-c", "user.email=cograph@localhost", "-c", "commit.gpgsign=false"]
+    environment = {
+        "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "HOME": str(folder),
+    }
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"git {arguments[0]}: {done.stderr.strip()}")
+    return done.stdout

@@ -35,6 +35,7 @@ class Command(BaseCommand):
                 samples.decline()
             else:
                 samples.give(self.say)
+            samples.refresh_guides(self.say)
         if ensure_secrets_key():
             self.say(f"made the key file {key_path()}: keep a copy of it with your backups")
         first_run.collect_static_files(self.say)
