@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from apps.access.origin import current_origin
+from apps.access.redact import redact
 
 
 class RequestId(logging.Filter):
@@ -16,26 +17,35 @@ class RequestId(logging.Filter):
         return True
 
 
+class RedactingFormatter(logging.Formatter):
+    """SECURITY: libraries log addresses and headers as they are; tracebacks quote values. All of it passes here."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
 def configuration(level: str) -> dict[str, Any]:
-    """The value of Django's LOGGING setting."""
+    """The value of Django's LOGGING setting. `level` is debug, info, warning or error."""
+    chosen = level.upper()
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "filters": {"request_id": {"()": RequestId}},
         "formatters": {
-            "line": {"format": "{asctime} {levelname} {name} [{request_id}] {message}", "style": "{"},
-        },
-        "handlers": {
-            "stderr": {
-                "class": "logging.StreamHandler",
-                "formatter": "line",
-                "filters": ["request_id"],
+            "line": {
+                "()": RedactingFormatter,
+                "format": "{asctime} {levelname} {name} [{request_id}] {message}",
+                "style": "{",
             },
         },
-        "root": {"handlers": ["stderr"], "level": level.upper()},
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request_id"]},
+        },
+        "root": {"handlers": ["stderr"], "level": chosen},
         "loggers": {
-            "django": {"handlers": [], "level": level.upper(), "propagate": True},
+            "django": {"handlers": [], "level": chosen, "propagate": True},
             "django.server": {"handlers": [], "propagate": True},
-            "django-q": {"handlers": [], "level": "WARNING", "propagate": True},
+            # A canary every few seconds is no news; what jobs do is told by apps.jobs.
+            "django-q": {"handlers": [], "level": "DEBUG" if chosen == "DEBUG" else "WARNING", "propagate": True},
         },
     }

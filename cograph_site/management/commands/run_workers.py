@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import select
 import signal
 import socket
@@ -37,6 +38,8 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, stop)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        gc.collect()
+        gc.freeze()  # or the children's collector would write to, and so copy, the memory that they share
         clusters = Clusters(settings.COGRAPH.jobs.workers, spawn=start_cluster)
         clusters.start()
         sweep = Forked(run_sweep)
