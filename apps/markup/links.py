@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
@@ -42,8 +42,8 @@ _SWAPPED = {".md": ".mdx", ".mdx": ".md"}
 class KeyGroup:
     """Keys that one rule tries together: more than one document among them is ambiguous.
 
-    ``exact``: the whole key; ``fold``: the whole key, both sides case-folded; ``name``: the last segment of a document's
-    key; ``name_fold``: that, case-folded. Folded keys are folded here already.
+    ``exact``: the whole key; ``fold``: the whole key, both sides case-folded; ``name``: the last segment of a key;
+    ``name_fold``: that, both sides case-folded. Keys to be compared folded are folded here already.
     """
 
     rule: int
@@ -55,42 +55,57 @@ class KeyGroup:
 class Candidates:
     """What an address may mean. ``outside``: it climbs above the root, which is a broken link, whatever exists."""
 
-    groups: tuple[KeyGroup, ...] = ()
     outside: bool = False
+    href: str = ""
+    path: str = ""
+    """Decoded, with forward slashes; empty when nothing is to be tried but ``places``."""
+    places: tuple[tuple[int, str], ...] = ()
+    """The path from the root, once a reading: rule 1 for the source's folder, rule 5 for each root."""
+
+    def groups(self) -> Iterator[KeyGroup]:
+        """Keys by rules 0 (the address as it stands) to 7, made as they are asked for: most links end at rule 1."""
+        if not self.path:
+            yield from (KeyGroup(rule, "exact", (place,)) for rule, place in self.places)
+            return
+        yield KeyGroup(0, "exact", (self.href,))
+        folded: dict[str, None] = {}
+        for first_rule, place in self.places:
+            for rule, keys in _by_rules(place, self.path):
+                yield KeyGroup(max(rule, first_rule), "exact", keys)
+                folded.update(dict.fromkeys(key.casefold() for key in keys))
+        yield KeyGroup(6, "fold", tuple(folded))
+        if "/" not in self.path:
+            names = _names(self.path)
+            yield KeyGroup(7, "name", names)
+            yield KeyGroup(7, "name_fold", tuple(dict.fromkeys(each.casefold() for each in names)))
 
 
 def candidates(href: str, source_path: str, roots: Sequence[str] = ()) -> Candidates:
-    """Keys to try in this order, by rules 0 (the address as it stands) to 7; the first group with a hit decides.
+    """Keys to try for an address in the document ``source_path``; the first group with a hit decides.
 
-    ``roots`` are folders from which addresses that begin with a slash are tried too, after the root itself. No file is
-    touched. Empty for absolute addresses; the document itself for fragments and for the empty address.
+    ``roots`` are folders from which a path that begins with a slash is tried after the root. No file is touched. No keys for absolute
+    addresses; the document itself for fragments and for the empty address.
     """
     kind, path, _, _ = split_href(href)
     if kind == "absolute":
         return Candidates()
     path = _decoded(path).replace("\\", "/")
     if not path:
-        return Candidates((KeyGroup(1, "exact", (source_path,)),))
-    groups = [KeyGroup(0, "exact", (href,))]
-    folder = source_path.rpartition("/")[0]
+        return Candidates(places=((1, source_path),))
+    places: list[tuple[int, str]] = []
     if not path.startswith("/"):
-        place = _joined(folder, path)
+        place = _joined(source_path.rpartition("/")[0], path)
         if place is None:
             return Candidates(outside=True)
-        groups += [KeyGroup(rule, "exact", keys) for rule, keys in _by_rules(place, path)]
-    from_root = [_joined(root.strip("/"), path.lstrip("/")) for root in ("", *roots)]
-    if path.startswith("/") and from_root[0] is None:
+        places.append((1, place))
+    # Read from a root the path may not climb above that root either.
+    inner = _joined("", path)
+    if inner is not None:
+        tried = ("", *roots) if path.startswith("/") else ("",)
+        places += [(5, f"{root.strip('/')}/{inner}".strip("/")) for root in tried]
+    if not places:
         return Candidates(outside=True)
-    for place in from_root:
-        if place is not None:
-            groups += [KeyGroup(5, "exact", keys) for _, keys in _by_rules(place, path)]
-    folded = dict.fromkeys(key.casefold() for group in groups[1:] for key in group.keys)
-    groups.append(KeyGroup(6, "fold", tuple(folded)))
-    if "/" not in path:
-        names = _names(path)
-        groups.append(KeyGroup(7, "name", names))
-        groups.append(KeyGroup(7, "name_fold", tuple(dict.fromkeys(each.casefold() for each in names))))
-    return Candidates(tuple(groups))
+    return Candidates(href=href, path=path, places=tuple(places))
 
 
 def _decoded(path: str) -> str:
