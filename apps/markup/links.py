@@ -83,8 +83,8 @@ class Candidates:
 def candidates(href: str, source_path: str, roots: Sequence[str] = ()) -> Candidates:
     """Keys to try for an address in the document ``source_path``; the first group with a hit decides.
 
-    ``roots`` are folders from which a path that begins with a slash is tried after the root. No file is touched. No keys for absolute
-    addresses; the document itself for fragments and for the empty address.
+    ``roots`` are folders from which a path that begins with a slash is tried after the root. No file is touched. No
+    keys for absolute addresses; the document itself for fragments and for the empty address.
     """
     kind, path, _, _ = split_href(href)
     if kind == "absolute":
