@@ -10,8 +10,10 @@ class CollectionsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.access.sources import register_source
+        from apps.collections import tasks
         from apps.collections.models import Collection, CollectionGroupGrant, CollectionUserGrant, DocumentChunk
         from apps.indexing.stores import ChunkStore, register_store
+        from apps.jobs.kinds import JobKind, register_kind, register_prune, register_purge
 
         register_source(Collection, user_grants=CollectionUserGrant, group_grants=CollectionGroupGrant)
         register_store(
@@ -24,3 +26,15 @@ class CollectionsConfig(AppConfig):
                 label_field="name",
             )
         )
+        register_kind(
+            JobKind(
+                name="upload",
+                run=tasks.run_upload,
+                sources=frozenset({Collection.kind}),
+                payload_ready=tasks.payload_ready,
+                prune=tasks.prune_uploads,
+            )
+        )
+        register_kind(JobKind(name="resolve_links", run=tasks.run_resolve_links, sources=frozenset({Collection.kind})))
+        register_prune(tasks.prune_trash)
+        register_purge(tasks.purge, sources=[Collection.kind])

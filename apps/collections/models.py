@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -17,16 +17,14 @@ from apps.access.grants import GroupGrant, UserGrant
 from apps.access.sources import Source
 from apps.collections.querysets import (
     ChildOfCollection,
+    CollectionDocumentQuerySet,
     CollectionQuerySet,
     DocumentChild,
-    DocumentQuerySet,
-    StagedEntryQuerySet,
+    LinkQuerySet,
+    UploadChild,
 )
 from apps.indexing.models import Chunk
 from apps.markup.values import CharacterBudget
-
-if TYPE_CHECKING:
-    from django.db.models.manager import Manager
 
 JsonObject = dict[str, object]
 
@@ -163,8 +161,10 @@ class Document(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     trashed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    shelved_chunks = models.JSONField(default=list, blank=True, editable=False)
+    """The chunks of a document in the trash, with their ids: they are in no other table meanwhile."""
 
-    objects = DocumentQuerySet.as_manager()
+    objects = CollectionDocumentQuerySet.as_manager()
 
     class Meta:
         db_table = "md_documents"
@@ -293,7 +293,7 @@ class DocumentLink(models.Model):
     """Keys among which an ambiguous name cannot choose."""
     suggestion = models.TextField(blank=True, default="")
 
-    objects = ChildOfCollection.as_manager()
+    objects = LinkQuerySet.as_manager()
 
     class Meta:
         db_table = "md_links"
@@ -330,8 +330,6 @@ class Upload(models.Model):
     expired = models.BooleanField(default=False)
     """Its entries are gone: it cannot be retried."""
 
-    entries: Manager[StagedEntry]
-
     objects = ChildOfCollection.as_manager()
 
     class Meta:
@@ -357,7 +355,7 @@ class StagedEntry(models.Model):
     error_code = models.CharField(max_length=40, blank=True, default="")
     error_message = models.TextField(blank=True, default="")
 
-    objects = StagedEntryQuerySet.as_manager()
+    objects = UploadChild.as_manager()
 
     class Meta:
         db_table = "md_staged_entries"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from django.db.models import Q
+from django.db.models import F, Q
 
 from apps.access.querysets import ScopedQuerySet, SourceQuerySet
 
@@ -24,7 +24,7 @@ class CollectionQuerySet(SourceQuerySet[Any]):
         return self.filter(Q(name__icontains=text) | Q(description__icontains=text)) if text else self
 
 
-class DocumentQuerySet(ScopedQuerySet[Any]):
+class CollectionDocumentQuerySet(ScopedQuerySet[Any]):
     scope = ("collection",)
 
     def having(self, right: Right | str, viewer: Viewer) -> Self:
@@ -40,16 +40,24 @@ class DocumentQuerySet(ScopedQuerySet[Any]):
 
     def without_text(self) -> Self:
         """For lists: the wide columns stay in the database."""
-        return self.defer("text", "parsed", "frontmatter", "warnings")
+        return self.defer("text", "parsed", "frontmatter", "warnings", "shelved_chunks")
 
 
 class ChildOfCollection(ScopedQuerySet[Any]):
     scope = ("collection",)
 
 
+class LinkQuerySet(ScopedQuerySet[Any]):
+    scope = ("collection",)
+
+    def annotate_source_key(self) -> Self:
+        """Adds ``source_key``: the key of the document that holds the link."""
+        return self.annotate(source_key=F("document__source_key"))
+
+
 class DocumentChild(ScopedQuerySet[Any]):
     scope = ("document__collection",)
 
 
-class StagedEntryQuerySet(ScopedQuerySet[Any]):
+class UploadChild(ScopedQuerySet[Any]):
     scope = ("upload__collection",)

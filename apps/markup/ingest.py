@@ -21,6 +21,8 @@ from apps.markup.values import (
     WordWindow,
 )
 
+INGEST_VERSION = 1
+"""Raised with every change of parsing or cutting, so that rooms read their documents anew."""
 READ_DOCUMENT = "apps.markup.ingest:read_document"
 READ_TEXT = "apps.markup.ingest:read_text"
 

@@ -1,0 +1,414 @@
+"""Storing documents of a collection: rows, versions, chunks, links, all of a batch in one transaction."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from apps.collections.models import (
+    Collection,
+    Document,
+    DocumentChunk,
+    DocumentLink,
+    DocumentState,
+    DocumentVersion,
+    JsonObject,
+    LinkState,
+)
+from apps.indexing.chunks import DocumentText, store_documents
+from apps.indexing.observers import Act, DocumentChange, DocumentRef, documents_stored
+from apps.indexing.stores import get_store
+from apps.markup.ingest import Ingested
+from apps.markup.values import Chunk as Cut
+from apps.markup.values import Link, ParsedDocument, Skipped
+
+if TYPE_CHECKING:
+    from apps.access.models import User
+
+STORE = "md_collections"
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One text as it came in. ``title``: None leaves the override as it is, an empty one removes it."""
+
+    source_key: str
+    raw: bytes
+    title: str | None = None
+
+    @property
+    def content_hash(self) -> bytes:
+        return hashlib.sha256(self.raw).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one text. ``state``: created, replaced, unchanged, or error with code and message."""
+
+    source_key: str
+    state: str
+    document_id: UUID | None = None
+    title_updated: bool = False
+    document_state: str = ""
+    reason: str = ""
+    truncated_at_line: int | None = None
+    chunks: int | None = None
+    warnings: tuple[JsonObject, ...] = ()
+    code: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A document that is there already, as far as an upload must know it."""
+
+    id: UUID
+    content_hash: bytes
+    version: int
+    profile: str
+    title_override: str
+    trashed: bool
+
+    def is_current(self, content_hash: bytes, profile: str) -> bool:
+        return not self.trashed and self.content_hash == content_hash and self.profile == profile
+
+
+@dataclass(slots=True)
+class _Batch:
+    rows: list[Document] = field(default_factory=list)
+    versions: list[DocumentVersion] = field(default_factory=list)
+    texts: list[DocumentText] = field(default_factory=list)
+    links: list[DocumentLink] = field(default_factory=list)
+    changes: list[DocumentChange] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    restored: list[UUID] = field(default_factory=list)
+
+
+def profile_of(collection: Collection) -> str:
+    """What a document was cut and parsed with; another value means that it must be done again."""
+    from apps.markup.ingest import INGEST_VERSION
+
+    return f"{collection.profile_id}/{INGEST_VERSION}"
+
+
+def standing_of(collection: Collection, keys: Sequence[str], *, lock: bool = False) -> dict[str, Standing]:
+    """The documents under ``keys``, trashed ones included, by key; one query."""
+    rows = Document.objects.filter(collection=collection, source_key__in=keys).order_by("source_key")
+    if lock:
+        rows = rows.select_for_update(no_key=True)
+    fields = ("source_key", "id", "content_hash", "version", "profile", "title_override", "trashed_at")
+    return {
+        key: Standing(id, bytes(digest), version, profile, override, trashed is not None)
+        for key, id, digest, version, profile, override, trashed in rows.values_list(*fields)
+    }
+
+
+@transaction.atomic
+def store(
+    collection: Collection,
+    readings: Sequence[tuple[Incoming, Ingested | Skipped]],
+    *,
+    by: User | None,
+    rechunk: bool = False,
+) -> list[Outcome]:
+    """Store what was read, one row a document, and say what became of each. Keys are unique within one call.
+
+    With ``rechunk`` the content is that of the current version: no new version is made and no state changes but the
+    chunks. The number of statements does not depend on the number of documents.
+    """
+    collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    known = standing_of(collection, [incoming.source_key for incoming, _ in readings], lock=True)
+    batch = _Batch()
+    now = timezone.now()
+    profile = profile_of(collection)
+    for incoming, reading in readings:
+        old = known.get(incoming.source_key)
+        digest = incoming.content_hash
+        if rechunk and (old is None or old.trashed or old.content_hash != digest):
+            continue  # replaced or removed meanwhile: its new version brings its own chunks
+        if old is not None and old.is_current(digest, profile) and not rechunk:
+            batch.outcomes.append(_unchanged(old, incoming))
+            continue
+        _prepare(batch, collection, incoming, reading, old, by=by, now=now, rechunk=rechunk)
+    _write(collection, batch, rechunk=rechunk)
+    return batch.outcomes
+
+
+def retitle(collection: Collection, titles: Mapping[UUID, str]) -> int:
+    """Give documents another title override. Only texts that contain the title are indexed and embedded anew."""
+    changed = 0
+    for document in Document.objects.filter(collection=collection, pk__in=titles).select_for_update(no_key=True):
+        override = titles[document.pk]
+        if document.title_override == override:
+            continue
+        document.title_override = override
+        document.title = override or str(document.parsed.get("title") or "") or _file_name(document.source_key)
+        document.save(update_fields=["title_override", "title"])
+        cut = as_cut(DocumentChunk.objects.filter(document=document).order_by("chunk_index"))
+        text = DocumentText(
+            document_id=document.pk,
+            title=document.title,
+            path=document.source_key,
+            chunks=[piece for _, piece in cut],
+            language=collection.language,
+            profile=cut[0][0].profile if cut else collection.profile_id,
+        )
+        store_documents(get_store(STORE), source_id=collection.pk, documents=[text])
+        changed += 1
+    return changed
+
+
+def _unchanged(old: Standing, incoming: Incoming) -> Outcome:
+    updated = incoming.title is not None and incoming.title != old.title_override
+    return Outcome(incoming.source_key, "unchanged", old.id, title_updated=updated)
+
+
+def _prepare(
+    batch: _Batch,
+    collection: Collection,
+    incoming: Incoming,
+    reading: Ingested | Skipped,
+    old: Standing | None,
+    *,
+    by: User | None,
+    now: Any,
+    rechunk: bool,
+) -> None:
+    same_bytes = old is not None and old.content_hash == incoming.content_hash
+    version = 1 if old is None else old.version if same_bytes else old.version + 1
+    override = incoming.title if incoming.title is not None else (old.title_override if old else "")
+    row = Document(
+        id=old.id if old else uuid4(),
+        collection=collection,
+        source_key=incoming.source_key,
+        title_override=override,
+        content_hash=incoming.content_hash,
+        size=len(incoming.raw),
+        version=version,
+        profile=profile_of(collection),
+        created_at=now,
+        changed_at=now,
+        uploaded_by=by,
+        trashed_at=None,
+    )
+    if isinstance(reading, Skipped):
+        row.state, row.state_reason = DocumentState.SKIPPED, reading.reason
+        row.title = override or _file_name(incoming.source_key)
+        row.format, row.encoding, row.text = "text", "", ""
+        row.warnings = [{"code": reading.reason, "line": 1, "column": 1, "message": reading.message}]
+        chunks: tuple[Any, ...] = ()
+    else:
+        chunks = _describe(row, reading)
+        batch.links += links_of(row, reading.parsed)
+    batch.rows.append(row)
+    if not same_bytes:
+        batch.versions.append(
+            DocumentVersion(
+                document=row, number=version, content_hash=row.content_hash, raw=incoming.raw, uploaded_at=now,
+                uploaded_by=by,
+            )
+        )  # fmt: skip
+    batch.texts.append(
+        DocumentText(
+            document_id=row.pk,
+            title=row.title,
+            path=row.source_key,
+            chunks=chunks,
+            language=collection.language,
+            profile=collection.profile_id,
+        )
+    )
+    if old is not None and old.trashed:
+        batch.restored.append(row.pk)
+    act: Act = "created" if old is None else "restored" if old.trashed else "replaced"
+    ref = DocumentRef(Collection.kind, collection.pk, row.pk, row.source_key)
+    batch.changes.append(
+        DocumentChange(ref, act, version_hash=row.content_hash.hex(), frontmatter=dict(row.frontmatter))
+    )
+    batch.outcomes.append(
+        Outcome(
+            incoming.source_key,
+            "created" if old is None else "replaced",
+            row.pk,
+            document_state=row.state,
+            reason=row.state_reason,
+            truncated_at_line=row.truncated_at_line,
+            chunks=row.chunk_count,
+            warnings=tuple(row.warnings),
+        )
+    )
+
+
+def _describe(row: Document, reading: Ingested) -> tuple[Any, ...]:
+    parsed, chunked = reading.parsed, reading.chunked
+    row.text = parsed.text
+    row.format, row.encoding = parsed.format, parsed.encoding
+    row.encoding_guessed, row.replaced_characters = parsed.encoding_guessed, parsed.replaced_characters
+    row.title = row.title_override or parsed.title or _file_name(row.source_key)
+    row.frontmatter = dict(parsed.frontmatter)
+    row.parsed = structure(parsed)
+    row.word_count, row.line_count = parsed.word_count, parsed.line_count
+    row.truncated_at_line = chunked.truncated_at_line
+    row.warnings = [dataclasses.asdict(warning) for warning in (*parsed.warnings, *chunked.warnings)]
+    row.state = (
+        DocumentState.EMPTY
+        if parsed.empty
+        else DocumentState.TRUNCATED
+        if chunked.truncated_at_line is not None
+        else DocumentState.INDEXED
+    )
+    row.chunk_count = len(chunked.chunks)
+    return chunked.chunks
+
+
+def structure(parsed: ParsedDocument) -> JsonObject:
+    """The parsed fields that pages and programs read, as JSON."""
+    return {
+        "title": parsed.title,
+        "frontmatter_span": list(parsed.frontmatter_span) if parsed.frontmatter_span else None,
+        "heading_tree": [dataclasses.asdict(heading) for heading in parsed.heading_tree],
+        "code_blocks": [dataclasses.asdict(block) for block in parsed.code_blocks],
+        "tables": [dataclasses.asdict(table) for table in parsed.tables],
+        "assets": [dataclasses.asdict(asset) for asset in parsed.assets],
+        "items": [dataclasses.asdict(item) for item in parsed.items],
+        "code_refs": [dataclasses.asdict(ref) for ref in parsed.code_refs],
+        "anchors": list(parsed.anchors),
+    }
+
+
+def link_digest(href: str) -> bytes:
+    return hashlib.blake2b(href.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def links_of(row: Document, parsed: ParsedDocument) -> list[DocumentLink]:
+    """One row for each type and address, with the text of the first use and the lines of all."""
+    uses: dict[tuple[str, str], list[Link]] = {}
+    for link in parsed.links:
+        uses.setdefault((link.link_type, link.href), []).append(link)
+    return [
+        DocumentLink(
+            collection_id=row.collection_id,
+            document=row,
+            link_type=kind,
+            href=href,
+            digest=link_digest(href),
+            text=first[0].text,
+            lines=sorted({link.line for link in first}),
+            fragment=first[0].fragment,
+            alias=first[0].alias,
+            rel_type=first[0].rel_type[:200],
+            field=first[0].field,
+            embed=first[0].embed,
+            state=LinkState.PENDING,
+        )
+        for (kind, href), first in uses.items()
+    ]
+
+
+def _file_name(key: str) -> str:
+    return key.rsplit("/", 1)[-1]
+
+
+_CONTENT = (
+    "title", "title_override", "state", "state_reason", "content_hash", "size", "version", "format", "encoding",
+    "encoding_guessed", "replaced_characters", "text", "frontmatter", "parsed", "warnings", "truncated_at_line",
+    "word_count", "line_count", "chunk_count", "profile", "changed_at", "uploaded_by", "trashed_at", "shelved_chunks",
+)  # fmt: skip
+_RECHUNKED = (
+    "parsed",
+    "warnings",
+    "state",
+    "truncated_at_line",
+    "chunk_count",
+    "profile",
+    "frontmatter",
+    "title",
+    "text",
+)
+_LINK_CONTENT = ("text", "lines", "fragment", "alias", "rel_type", "field", "embed")
+
+
+def _write(collection: Collection, batch: _Batch, *, rechunk: bool) -> None:
+    if not batch.rows:
+        return
+    Document.objects.bulk_create(
+        batch.rows,
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=_RECHUNKED if rechunk else _CONTENT,
+    )
+    DocumentVersion.objects.bulk_create(batch.versions)
+    _prune_versions([version.document_id for version in batch.versions if version.number > 1])
+    store_documents(get_store(STORE), source_id=collection.pk, documents=batch.texts)
+    _write_links(batch)
+    Collection.objects.filter(pk=collection.pk).update(changed_at=timezone.now())
+    if not rechunk:
+        documents_stored(batch.changes)
+
+
+def _write_links(batch: _Batch) -> None:
+    """Links that a document still has keep their row, and with it what they are bound to; the others go."""
+    documents = [row.pk for row in batch.rows]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM md_links WHERE document_id = ANY(%s) AND (document_id, link_type, digest) NOT IN"
+            " (SELECT * FROM unnest(%s::uuid[], %s::text[], %s::bytea[]))",
+            [
+                documents,
+                [link.document_id for link in batch.links],
+                [link.link_type for link in batch.links],
+                [link.digest for link in batch.links],
+            ],
+        )
+    DocumentLink.objects.bulk_create(
+        batch.links,
+        update_conflicts=True,
+        unique_fields=["document", "link_type", "digest"],
+        update_fields=_LINK_CONTENT,
+        batch_size=2000,
+    )
+
+
+def _prune_versions(documents: Sequence[UUID]) -> None:
+    if documents:
+        keep = settings.COGRAPH.collections.versions
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "DELETE FROM md_document_versions old USING md_documents document"
+                " WHERE old.document_id = ANY(%s) AND document.id = old.document_id"
+                " AND old.number < document.version - %s",
+                [list(documents), keep],
+            )
+
+
+def as_cut(chunks: Iterable[DocumentChunk]) -> list[tuple[DocumentChunk, Cut]]:
+    """Stored chunks beside the form in which they were cut, to index them again."""
+    return [
+        (
+            chunk,
+            Cut(
+                chunk.chunk_index,
+                tuple(chunk.heading_path),
+                chunk.heading_level,
+                chunk.section_anchor,
+                chunk.start_line,
+                chunk.end_line,
+                chunk.start_byte,
+                chunk.end_byte,
+                chunk.source,
+                chunk.searched,
+                chunk.part,
+                chunk.parts,
+                tuple(chunk.flags),
+            ),
+        )
+        for chunk in chunks
+    ]

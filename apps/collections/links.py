@@ -1,0 +1,384 @@
+"""Where the links of a collection lead: all of them at once, in memory, inside the collection and nowhere else.
+
+Rules: ``collections.md`` 6. Linear in documents plus links; changed rows are written in bulk.
+"""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+from uuid import UUID
+
+from apps.collections.models import Asset, Collection, Document, DocumentLink, LinkState
+from apps.markup.anchors import match_fragment, slugify
+from apps.markup.edge_types import EDGE_TYPES
+from apps.markup.targets import candidates, decoded_path
+
+if TYPE_CHECKING:
+    from apps.jobs.running import JobRun
+
+READ_AT_ONCE = 5000
+WRITE_AT_ONCE = 1000
+ALIKE = 0.6
+SUGGESTED_AT_MOST = 500
+"""Addresses of one run for which a near name is looked for; more say that a whole tree is missing."""
+SHOWN_CANDIDATES = 10
+
+_PAGE_ID = re.compile(r"/pages/([0-9]+)(?:[/?#]|$)")
+_BLANKS = re.compile(r"[\s_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What links must know of a document."""
+
+    id: UUID
+    key: str
+    title: str
+    slug: str = ""
+    aliases: tuple[str, ...] = ()
+    page_id: str = ""
+    canonical: bool = False
+    anchors: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A link as its document holds it."""
+
+    source_key: str
+    link_type: str
+    href: str
+    fragment: str = ""
+    rel_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    state: str
+    reason: str = ""
+    rule: int | None = None
+    document: UUID | None = None
+    asset: UUID | None = None
+    anchor: str = ""
+    candidates: tuple[str, ...] = ()
+    suggestion: str = ""
+
+
+class Shelf:
+    """Every key, name and anchor of one collection, ready to be asked for links."""
+
+    def __init__(self, pages: Sequence[Page], assets: Iterable[tuple[str, UUID]] = ()) -> None:
+        self.pages = {page.key: page for page in pages}
+        self.assets = dict(assets)
+        self._lower: defaultdict[str, list[str]] = defaultdict(list)
+        self._names: defaultdict[str, list[str]] = defaultdict(list)
+        self._lower_names: defaultdict[str, list[str]] = defaultdict(list)
+        self._page_ids: defaultdict[str, list[Page]] = defaultdict(list)
+        self._steps: tuple[defaultdict[str, list[Page]], ...] = tuple(defaultdict(list) for _ in range(4))
+        for key in (*self.pages, *self.assets):
+            self._lower[key.lower()].append(key)
+        for page in pages:
+            self._learn(page)
+        self._suggestions = 0
+
+    def _learn(self, page: Page) -> None:
+        name = posixpath.basename(page.key)
+        stem = name.rsplit(".", 1)[0] if "." in name.lstrip(".") else name
+        for word in dict.fromkeys((name, stem)):
+            self._names[word].append(page.key)
+            self._lower_names[word.lower()].append(page.key)
+        slugs, aliases, stems, titles = self._steps
+        if page.slug:
+            slugs[name_key(page.slug)].append(page)
+        for alias in page.aliases:
+            aliases[name_key(alias)].append(page)
+        stems[name_key(name)].append(page)
+        titles[name_key(page.title)].append(page)
+        ids = {page.page_id} if page.page_id else set()
+        numbered = page.key.partition("#")[0]
+        last = numbered.rsplit(":", 1)[-1] if numbered.count(":") >= 2 else ""
+        if last.isdigit():
+            ids.add(last)
+        for number in ids:
+            self._page_ids[number].append(page)
+
+    # -- one link
+
+    def resolve(self, link: Written) -> Resolution:
+        """Where ``link`` leads; asks nothing but this shelf."""
+        if link.link_type == "wiki":
+            return self._wiki(link)
+        if link.link_type == "anchor":
+            return self._at(link.source_key, link.fragment, None)
+        written = link.href.partition("#")[0].partition("?")[0]
+        if link.href in self.pages:  # a key that is no path, byte for byte
+            return self._at(link.href, "", None)
+        numbered = self._by_page_id(link)
+        if numbered is not None:
+            return numbered
+        if link.link_type == "absolute":
+            return Resolution(LinkState.EXTERNAL)
+        if not written:
+            return self._at(link.source_key, link.fragment, None)
+        return self._by_path(link, decoded_path(written))
+
+    def _by_path(self, link: Written, path: str) -> Resolution:
+        tries = candidates(path, link.source_key)
+        if tries is None:
+            return Resolution(LinkState.BROKEN, "outside")
+        for rule, key in tries:
+            if key in self.pages:
+                return self._at(key, link.fragment, rule)
+            if key in self.assets and rule in {1, 5}:
+                return Resolution(LinkState.ASSET, rule=rule, asset=self.assets[key])
+        for _, key in tries:
+            alike = self._lower.get(key.lower(), [])
+            if len(alike) == 1:
+                if alike[0] in self.assets:
+                    return Resolution(LinkState.ASSET, rule=6, asset=self.assets[alike[0]])
+                return self._at(alike[0], link.fragment, 6)
+            if len(alike) > 1:
+                return self._ambiguous(6, alike)
+        if "/" not in path.strip("/") and not path.startswith("/"):
+            for names, wanted in ((self._names, path), (self._lower_names, path.lower())):
+                hits = sorted(set(names.get(wanted, ())))
+                if len(hits) == 1:
+                    return self._at(hits[0], link.fragment, 7)
+                if hits:
+                    return self._ambiguous(7, hits)
+        return Resolution(LinkState.BROKEN, "not found", suggestion=self._near_key(path))
+
+    def _by_page_id(self, link: Written) -> Resolution | None:
+        found = _PAGE_ID.search(link.href)
+        if found is None:
+            return None
+        pages = self._page_ids.get(found.group(1), [])
+        if len(pages) == 1:
+            return Resolution(LinkState.RESOLVED, rule=10, document=pages[0].id)
+        return self._ambiguous(10, [page.key for page in pages]) if pages else None
+
+    def _wiki(self, link: Written) -> Resolution:
+        name, _, heading = link.href.partition("#")
+        rule = 8
+        if link.rel_type:
+            rule = 9
+            name = name.partition("::")[2]
+            if link.rel_type.replace("-", "_") not in EDGE_TYPES:
+                return Resolution(LinkState.BROKEN, "unknown type", 9)
+        name = name.strip()
+        if name in self.pages and ":" in name:
+            return self._at(name, heading, rule)
+        if _other_source(name):
+            return Resolution(LinkState.EXTERNAL)
+        fragment = heading if heading.startswith("^") else slugify(heading) if heading else ""
+        if not name:
+            return self._at(link.source_key, fragment, rule)
+        for step, hits in self._steps_of(name, link.source_key):
+            if len(hits) == 1:
+                return self._at(hits[0].key, fragment, rule)
+            if hits:
+                return self._ambiguous(rule, [page.key for page in hits])
+            del step
+        return Resolution(LinkState.BROKEN, "not found", suggestion=self._near_key(name))
+
+    def _steps_of(self, name: str, source_key: str) -> Iterable[tuple[str, list[Page]]]:
+        """The steps of a name, canonical pages first within each: slug, alias, path, stem, title."""
+        key, last = name_key(name), name_key(name.rsplit("/", 1)[-1])
+        slugs, aliases, stems, titles = self._steps
+        yield "slug", _preferred(slugs.get(key, []))
+        yield "alias", _preferred(aliases.get(key, []))
+        yield "path", self._pages_at(name, source_key)
+        if "/" not in name:
+            yield "stem", _preferred(stems.get(last, []))
+        yield "title", _preferred(titles.get(key, []))
+
+    def _pages_at(self, name: str, source_key: str) -> list[Page]:
+        tries = candidates(decoded_path(name), source_key) or []
+        for _, key in tries:
+            if key in self.pages:
+                return [self.pages[key]]
+        for _, key in tries:
+            alike = [found for found in self._lower.get(key.lower(), []) if found in self.pages]
+            if len(alike) == 1:
+                return [self.pages[alike[0]]]
+        return []
+
+    def _at(self, key: str, fragment: str, rule: int | None) -> Resolution:
+        page = self.pages.get(key)
+        if page is None:
+            return Resolution(LinkState.BROKEN, "not found")
+        if not fragment or fragment.startswith("^"):
+            return Resolution(LinkState.RESOLVED, rule=rule, document=page.id)
+        anchor = match_fragment(fragment, page.anchors)
+        if anchor is not None:
+            return Resolution(LinkState.RESOLVED, rule=rule, document=page.id, anchor=anchor)
+        if re.fullmatch(r"L\d+(-L?\d+)?", fragment):
+            return Resolution(LinkState.RESOLVED, rule=rule, document=page.id, anchor=fragment)
+        near = self._near(slugify(unquote(fragment)), page.anchors)
+        return Resolution(
+            LinkState.ANCHOR_MISSING, "anchor", rule, document=page.id, suggestion=f"#{near}" if near else ""
+        )
+
+    @staticmethod
+    def _ambiguous(rule: int, keys: Iterable[str]) -> Resolution:
+        return Resolution(LinkState.BROKEN, "ambiguous", rule, candidates=tuple(sorted(keys)[:SHOWN_CANDIDATES]))
+
+    # -- suggestions
+
+    def _near_key(self, written: str) -> str:
+        """The nearest key or title of the collection, at least 60 % alike; shown, never bound."""
+        name = written.rstrip("/").rsplit("/", 1)[-1]
+        near = self._near(name, self._names)
+        if near:
+            return min(self._names[near])
+        titled = self._near(name_key(name), self._steps[3])
+        return self._steps[3][titled][0].key if titled else ""
+
+    def _near(self, wanted: str, known: Iterable[str]) -> str:
+        self._suggestions += 1
+        if not wanted or self._suggestions > SUGGESTED_AT_MOST:
+            return ""
+        close = [word for word in known if 0.4 * len(wanted) <= len(word) <= 2.5 * len(wanted)]
+        near = difflib.get_close_matches(wanted, sorted(close), n=1, cutoff=ALIKE)
+        return near[0] if near else ""
+
+
+def name_key(name: str) -> str:
+    """One spelling of a name: NFC, case folded, without the ending of a text file, blanks and ``_`` as ``-``."""
+    text = unicodedata.normalize("NFC", name).strip().casefold()
+    for ending in (".markdown", ".mdx", ".md", ".rst", ".txt"):
+        if text.endswith(ending) and len(text) > len(ending):
+            text = text.removesuffix(ending)
+            break
+    return _BLANKS.sub("-", text)
+
+
+def _preferred(pages: list[Page]) -> list[Page]:
+    canonical = [page for page in pages if page.canonical]
+    return canonical or list({page.id: page for page in pages}.values())
+
+
+def _other_source(name: str) -> bool:
+    """``[[source:slug]]`` names a page of another source: the graph's matter, external here."""
+    source, colon, slug = name.partition(":")
+    return bool(colon) and " " not in name and bool(re.fullmatch(r"[A-Za-z0-9._/~-]+", source)) and bool(slug)
+
+
+# -- all links of a collection
+
+
+def load_shelf(collection: Collection) -> Shelf:
+    """All names of a collection by two queries."""
+    rows = (
+        Document.objects.live()
+        .filter(collection=collection)
+        .values_list("id", "source_key", "title", "frontmatter", "parsed__anchors")
+    )
+    pages = [
+        Page(
+            id=id,
+            key=key,
+            title=title,
+            slug=_text(frontmatter.get("slug")),
+            aliases=_texts(frontmatter.get("aliases")),
+            page_id=_text(frontmatter.get("page_id")),
+            canonical=bool(_text(frontmatter.get("slug")) and _text(frontmatter.get("type"))),
+            anchors=frozenset(anchors or ()),
+        )
+        for id, key, title, frontmatter, anchors in rows.iterator(chunk_size=READ_AT_ONCE)
+    ]
+    return Shelf(pages, Asset.objects.filter(collection=collection).values_list("source_key", "id"))
+
+
+def resolve_all(run: JobRun, collection: Collection) -> None:
+    """Look at every link of the collection again and write the rows that changed."""
+    total = DocumentLink.objects.filter(collection=collection, document__trashed_at=None).count()
+    run.progress("reading", 0, total)
+    shelf = load_shelf(collection)
+    rows: Any = (
+        DocumentLink.objects.filter(collection=collection, document__trashed_at=None)
+        .select_related(None)
+        .annotate_source_key()
+        .order_by("pk")
+    )
+    changed: list[DocumentLink] = []
+    done = written = 0
+    counts: dict[str, int] = {}
+    for link in rows.iterator(chunk_size=READ_AT_ONCE):
+        found = shelf.resolve(Written(link.source_key, link.link_type, link.href, link.fragment, link.rel_type))
+        counts[found.state] = counts.get(found.state, 0) + 1
+        done += 1
+        if apply(link, found):
+            changed.append(link)
+        if len(changed) >= WRITE_AT_ONCE:
+            written += _write(run, changed, done, total)
+    written += _write(run, changed, done, total)
+    run.counters.update(
+        {
+            "links": done,
+            "changed": written,
+            **{state.replace(" ", "_"): count for state, count in sorted(counts.items())},
+        }
+    )
+    broken = counts.get(LinkState.BROKEN, 0) + counts.get(LinkState.ANCHOR_MISSING, 0)
+    run.note(f"{done} links, {broken} of them lead nowhere; {written} changed.")
+
+
+FIELDS = ["state", "reason", "rule", "target_document", "target_asset", "anchor", "candidates", "suggestion"]
+
+
+def apply(link: DocumentLink, found: Resolution) -> bool:
+    """Bring a row in line with ``found``; True when something changed."""
+    values: dict[str, Any] = {
+        "state": str(found.state),
+        "reason": found.reason,
+        "rule": found.rule,
+        "target_document_id": found.document,
+        "target_asset_id": found.asset,
+        "anchor": found.anchor,
+        "candidates": list(found.candidates),
+        "suggestion": found.suggestion,
+    }
+    different = {name: value for name, value in values.items() if getattr(link, name) != value}
+    for name, value in different.items():
+        setattr(link, name, value)
+    return bool(different)
+
+
+def _write(run: JobRun, changed: list[DocumentLink], done: int, total: int) -> int:
+    if not changed:
+        run.progress("resolving", done, total)
+        return 0
+    with run.batch():
+        # A document may have been replaced or removed since its links were read: rows that are gone stay gone.
+        alive = set(
+            DocumentLink.objects.filter(pk__in=[link.pk for link in changed])
+            .select_for_update(no_key=True)
+            .order_by("pk")
+            .values_list("pk", flat=True)
+        )
+        DocumentLink.objects.bulk_update(
+            [link for link in changed if link.pk in alive], FIELDS, batch_size=WRITE_AT_ONCE
+        )
+        run.progress("resolving", done, total)
+    count = len(changed)
+    changed.clear()
+    return count
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else str(value) if isinstance(value, int) else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(entry for entry in value if isinstance(entry, str)) if isinstance(value, list) else ()
