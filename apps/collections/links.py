@@ -5,13 +5,13 @@ Rules: ``collections.md`` 6. Linear in documents plus links; changed rows are wr
 
 from __future__ import annotations
 
-import difflib
 import posixpath
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from uuid import UUID
@@ -19,6 +19,7 @@ from uuid import UUID
 from apps.collections.models import Asset, Collection, Document, DocumentLink, LinkState
 from apps.markup.anchors import match_fragment, slugify
 from apps.markup.edge_types import EDGE_TYPES
+from apps.markup.nearest import NearestNames
 from apps.markup.targets import candidates, decoded_path
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 READ_AT_ONCE = 5000
 WRITE_AT_ONCE = 1000
-ALIKE = 0.6
 SUGGESTED_AT_MOST = 500
 """Addresses of one run for which a near name is looked for; more say that a whole tree is missing."""
 SHOWN_CANDIDATES = 10
@@ -119,7 +119,7 @@ class Shelf:
         if link.link_type == "anchor":
             return self._at(link.source_key, link.fragment, None)
         written = link.href.partition("#")[0].partition("?")[0]
-        if link.href in self.pages:  # a key that is no path, byte for byte
+        if ":" in link.href and link.href in self.pages:  # a key that is no path, byte for byte
             return self._at(link.href, "", None)
         numbered = self._by_page_id(link)
         if numbered is not None:
@@ -222,7 +222,7 @@ class Shelf:
             return Resolution(LinkState.RESOLVED, rule=rule, document=page.id, anchor=anchor)
         if re.fullmatch(r"L\d+(-L?\d+)?", fragment):
             return Resolution(LinkState.RESOLVED, rule=rule, document=page.id, anchor=fragment)
-        near = self._near(slugify(unquote(fragment)), page.anchors)
+        near = NearestNames(page.anchors).find(slugify(unquote(fragment)))
         return Resolution(
             LinkState.ANCHOR_MISSING, "anchor", rule, document=page.id, suggestion=f"#{near}" if near else ""
         )
@@ -235,20 +235,23 @@ class Shelf:
 
     def _near_key(self, written: str) -> str:
         """The nearest key or title of the collection, at least 60 % alike; shown, never bound."""
+        self._suggestions += 1
+        if self._suggestions > SUGGESTED_AT_MOST:
+            return ""
         name = written.rstrip("/").rsplit("/", 1)[-1]
-        near = self._near(name, self._names)
+        near = self._near_names.find(name)
         if near:
             return min(self._names[near])
-        titled = self._near(name_key(name), self._steps[3])
+        titled = self._near_titles.find(name_key(name))
         return self._steps[3][titled][0].key if titled else ""
 
-    def _near(self, wanted: str, known: Iterable[str]) -> str:
-        self._suggestions += 1
-        if not wanted or self._suggestions > SUGGESTED_AT_MOST:
-            return ""
-        close = [word for word in known if 0.4 * len(wanted) <= len(word) <= 2.5 * len(wanted)]
-        near = difflib.get_close_matches(wanted, sorted(close), n=1, cutoff=ALIKE)
-        return near[0] if near else ""
+    @cached_property
+    def _near_names(self) -> NearestNames:
+        return NearestNames(self._names)
+
+    @cached_property
+    def _near_titles(self) -> NearestNames:
+        return NearestNames(self._steps[3])
 
 
 def name_key(name: str) -> str:
