@@ -7,3 +7,8 @@ class IndexingConfig(AppConfig):
     name = "apps.indexing"
     label = "indexing"
     verbose_name = "Indexing"
+
+    def ready(self) -> None:
+        from apps.indexing import upkeep
+
+        upkeep.register()

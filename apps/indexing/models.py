@@ -150,6 +150,10 @@ class Posting(models.Model):
     in_path = models.IntegerField()
     entries = models.BinaryField()
 
+    class Meta:
+        # All rows of a segment have the same key here, so the index is a few bytes a row and its inserts meet one page.
+        indexes = [models.Index(fields=["number", "segment"], name="indexing_posting_segment")]
+
     def __str__(self) -> str:
         return f"{self.term} in {self.number}"
 
@@ -167,6 +171,8 @@ class EmbeddingProfile(models.Model):
     fingerprint = models.CharField(max_length=64, unique=True)
     """Digest of weights, tokenizer, template, token limit, pooling, dimension; of an endpoint's address and model."""
     backend = models.TextField()
+    options = models.JSONField(default=dict, blank=True)
+    """Address, model and dimension it was made with, so that it can still answer queries after the setting changed."""
     label = models.TextField()
     dimension = models.IntegerField()
     weight = models.FloatField(default=1.0)

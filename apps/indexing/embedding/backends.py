@@ -7,7 +7,7 @@ import functools
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -85,7 +85,11 @@ _lock = threading.Lock()
 
 def embedder() -> Embedder | None:
     """The embedder of this deployment; None where search is by words alone. Raises EmbedderUnavailable."""
-    area = settings.COGRAPH.embedding
+    return make(settings.COGRAPH.embedding)
+
+
+def make(area: Any) -> Embedder | None:
+    """The embedder that the settings ``area`` describe, kept for the process."""
     with _lock:
         return _make(tuple(sorted((field.name, getattr(area, field.name)) for field in dataclasses.fields(area))))
 
