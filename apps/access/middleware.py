@@ -10,8 +10,8 @@ from django.conf import settings
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 
-from apps.access import limits, rules, security, signing_in
-from apps.access.errors import Refusal, Unauthenticated
+from apps.access import limits, rules, security, signing_in, view_as
+from apps.access.errors import Forbidden, Refusal, Unauthenticated
 from apps.access.origin import Origin, acting, client_address, new_request_id
 from apps.access.refusal_pages import page_of
 from apps.access.rest import problems
@@ -89,13 +89,40 @@ class SignInGate:
             _without_nul(request)
         if request.user.is_authenticated:
             signing_in.slide(request)
+            refused = self._view_as(request)
+            if refused is not None:
+                return refused
         return self.get_response(request)
+
+    def _view_as(self, request: HttpRequest) -> HttpResponse | None:
+        """Give the request the eyes that an administrator borrows, and keep it to reading."""
+        viewed = view_as.current(request)
+        if viewed is None or "Authorization" in request.headers:
+            return None
+        if request.path_info == view_as.STOP_PATH:
+            return None
+        request.view_as = viewed  # type: ignore[attr-defined]
+        request.viewer = viewed.viewer  # type: ignore[attr-defined]
+        if request.method not in view_as.READING:
+            return _answer(request, Forbidden("While you view the portal as somebody else, you only read. Stop first."))
+        if view_as.is_closed(request.path_info):
+            return _answer(request, Forbidden("This page is closed while you view the portal as somebody else."))
+        if viewed.is_closed_out:
+            return _closed_out(request)
+        return None
 
     def _may_pass(self, request: HttpRequest) -> bool:
         viewer: Any = request.user
         if rules.is_signed_in(viewer):
             return True
         return rules.may_look_around(viewer) and not request.path_info.startswith(ACCOUNT_PREFIXES)
+
+
+def _closed_out(request: HttpRequest) -> HttpResponse:
+    """What anonymous meets while public reading is off, said instead of done: the administrator needs the banner."""
+    if is_api(request):
+        return _answer(request, Unauthenticated())
+    return page_of(request, Forbidden(view_as.ANONYMOUS_CLOSED))
 
 
 def _to_login(request: HttpRequest) -> HttpResponse:

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from apps.access import audit, throttle
+from apps.access import audit, throttle, view_as
 from apps.access.errors import Forbidden, Invalid, Problem
 from apps.access.models import User
 from apps.access.origin import client_address
@@ -54,6 +54,7 @@ def sign_out(request: HttpRequest) -> None:
     user = request.user
     if user.is_authenticated:
         with transaction.atomic():
+            view_as.end(request)
             audit.record(audit.Act.SIGNED_OUT, by=user, target=user)
     logout(request)
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 
-from apps.access import audit
+from apps.access import audit, retention
 from apps.jobs.errors import TransientFailure
 from apps.jobs.kinds import JobKind, pruners, purgers, register_kind, register_prune
 from apps.jobs.models import Job, Status, Suspect
@@ -23,6 +23,7 @@ def register() -> None:
     register_kind(JobKind("purge", _purge, attempts=5))
     register_kind(JobKind("retention", _retention, every=timedelta(days=1)))
     register_prune(_prune_audit)
+    register_prune(retention.prune)
     register_prune(_prune_jobs)
 
 
