@@ -19,8 +19,8 @@ from uuid import UUID
 from apps.collections.models import Asset, Collection, Document, DocumentLink, LinkState
 from apps.markup.anchors import match_fragment, slugify
 from apps.markup.edge_types import EDGE_TYPES
+from apps.markup.links import KeyGroup, candidates
 from apps.markup.nearest import NearestNames
-from apps.markup.targets import candidates, decoded_path
 
 if TYPE_CHECKING:
     from apps.jobs.running import JobRun
@@ -84,7 +84,7 @@ class Shelf:
         self._page_ids: defaultdict[str, list[Page]] = defaultdict(list)
         self._steps: tuple[defaultdict[str, list[Page]], ...] = tuple(defaultdict(list) for _ in range(4))
         for key in (*self.pages, *self.assets):
-            self._lower[key.lower()].append(key)
+            self._lower[key.casefold()].append(key)
         for page in pages:
             self._learn(page)
         self._suggestions = 0
@@ -94,7 +94,7 @@ class Shelf:
         stem = name.rsplit(".", 1)[0] if "." in name.lstrip(".") else name
         for word in dict.fromkeys((name, stem)):
             self._names[word].append(page.key)
-            self._lower_names[word.lower()].append(page.key)
+            self._lower_names[word.casefold()].append(page.key)
         slugs, aliases, stems, titles = self._steps
         if page.slug:
             slugs[name_key(page.slug)].append(page)
@@ -118,43 +118,37 @@ class Shelf:
             return self._wiki(link)
         if link.link_type == "anchor":
             return self._at(link.source_key, link.fragment, None)
-        written = link.href.partition("#")[0].partition("?")[0]
-        if ":" in link.href and link.href in self.pages:  # a key that is no path, byte for byte
-            return self._at(link.href, "", None)
+        if link.link_type == "absolute" and link.href in self.pages:  # a key such as `wiki:OPS:12`
+            return self._at(link.href, "", 0)
         numbered = self._by_page_id(link)
         if numbered is not None:
             return numbered
         if link.link_type == "absolute":
             return Resolution(LinkState.EXTERNAL)
-        if not written:
-            return self._at(link.source_key, link.fragment, None)
-        return self._by_path(link, decoded_path(written))
+        return self._by_path(link)
 
-    def _by_path(self, link: Written, path: str) -> Resolution:
-        tries = candidates(path, link.source_key)
-        if tries is None:
+    def _by_path(self, link: Written) -> Resolution:
+        tried = candidates(link.href, link.source_key)
+        if tried.outside:
             return Resolution(LinkState.BROKEN, "outside")
-        for rule, key in tries:
-            if key in self.pages:
-                return self._at(key, link.fragment, rule)
-            if key in self.assets and rule in {1, 5}:
-                return Resolution(LinkState.ASSET, rule=rule, asset=self.assets[key])
-        for _, key in tries:
-            alike = self._lower.get(key.lower(), [])
-            if len(alike) == 1:
-                if alike[0] in self.assets:
-                    return Resolution(LinkState.ASSET, rule=6, asset=self.assets[alike[0]])
-                return self._at(alike[0], link.fragment, 6)
-            if len(alike) > 1:
-                return self._ambiguous(6, alike)
-        if "/" not in path.strip("/") and not path.startswith("/"):
-            for names, wanted in ((self._names, path), (self._lower_names, path.lower())):
-                hits = sorted(set(names.get(wanted, ())))
-                if len(hits) == 1:
-                    return self._at(hits[0], link.fragment, 7)
-                if hits:
-                    return self._ambiguous(7, hits)
-        return Resolution(LinkState.BROKEN, "not found", suggestion=self._near_key(path))
+        for group in tried.groups():
+            hits = sorted({key for wanted in group.keys for key in self._hits(group, wanted)})
+            if len(hits) > 1:
+                return self._ambiguous(group.rule, hits)
+            if hits:
+                (key,) = hits
+                if key in self.assets:
+                    return Resolution(LinkState.ASSET, rule=group.rule, asset=self.assets[key])
+                return self._at(key, link.fragment, group.rule)
+        return Resolution(LinkState.BROKEN, "not found", suggestion=self._near_key(tried.path))
+
+    def _hits(self, group: KeyGroup, wanted: str) -> Iterable[str]:
+        if group.match == "exact":
+            # Images answer to their own key alone, by rules 1 and 5; a key of rule 0 is one that is no path.
+            if wanted in self.pages and (group.rule or ":" in wanted):
+                return (wanted,)
+            return (wanted,) if wanted in self.assets and group.rule in {1, 5} else ()
+        return {"fold": self._lower, "name": self._names, "name_fold": self._lower_names}[group.match].get(wanted, ())
 
     def _by_page_id(self, link: Written) -> Resolution | None:
         found = _PAGE_ID.search(link.href)
@@ -201,14 +195,11 @@ class Shelf:
         yield "title", _preferred(titles.get(key, []))
 
     def _pages_at(self, name: str, source_key: str) -> list[Page]:
-        tries = candidates(decoded_path(name), source_key) or []
-        for _, key in tries:
-            if key in self.pages:
-                return [self.pages[key]]
-        for _, key in tries:
-            alike = [found for found in self._lower.get(key.lower(), []) if found in self.pages]
-            if len(alike) == 1:
-                return [self.pages[alike[0]]]
+        for group in candidates(name, source_key).groups():
+            if group.match in {"exact", "fold"}:
+                hits = {key for wanted in group.keys for key in self._hits(group, wanted) if key in self.pages}
+                if hits:
+                    return [self.pages[key] for key in sorted(hits)]
         return []
 
     def _at(self, key: str, fragment: str, rule: int | None) -> Resolution:
