@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.repos import converters, reader_views, report_views, views
+from apps.repos import converters, reader_views, report_views, settings_views, views
 
 __all__ = ["app_name", "converters", "urlpatterns"]
 
@@ -12,6 +12,7 @@ app_name = "repos"
 
 urlpatterns = [
     path("repos", views.repository_list, name="list"),
+    path("repos/add", settings_views.add, name="add"),
     path("repos/<repository:slug>", views.overview, name="overview"),
     path("repos/<repository:slug>/docs", reader_views.docs, name="docs"),
     path("repos/<repository:slug>/docs/<str:doc_slug>", reader_views.reader, name="reader"),
@@ -19,5 +20,7 @@ urlpatterns = [
     path("repos/<repository:slug>/files/<path:path>", reader_views.file, name="file"),
     path("repos/<repository:slug>/report", report_views.report, name="report"),
     path("repos/<repository:slug>/report/<uuid:job_id>", report_views.report, name="report-of"),
-    path("repos/<repository:slug>/settings", report_views.settings_page, name="settings"),
+    path("repos/<repository:slug>/settings", settings_views.settings_page, name="settings"),
+    path("repos/<repository:slug>/sync", settings_views.sync, name="sync"),
+    path("repos/<repository:slug>/held-deletions", settings_views.held, name="held"),
 ]
