@@ -40,6 +40,13 @@ def redirect_for(request: HttpRequest, address: str) -> HttpResponse:
     return HttpResponse(status=302, headers={"Location": address})
 
 
-def paged(rows: Any, request: HttpRequest, *, size: int = PAGE_SIZE) -> Page[Any]:
-    """The page that ``?page=`` names; the nearest one when the number is out of range or no number."""
-    return Paginator(rows, size).get_page(request.GET.get("page", "1"))
+def paged(rows: Any, request: HttpRequest, *, size: int = PAGE_SIZE, total: int | None = None) -> Page[Any]:
+    """The page that ``?page=`` names; the nearest one when the number is out of range or no number.
+
+    ``total`` saves the counting query where the number of rows is known.
+    """
+    pages = Paginator(rows, size)
+    if total is not None:
+        # Paginator.count is a cached property: what stands in its place is not asked for.
+        pages.__dict__["count"] = total
+    return pages.get_page(request.GET.get("page", "1"))

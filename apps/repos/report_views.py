@@ -8,17 +8,18 @@ from io import StringIO
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
 from apps.access.errors import NotFound
 from apps.access.pages import answer, paged
-from apps.access.viewers import viewer_of
+from apps.access.viewers import Viewer, viewer_of
 from apps.jobs.models import ItemState, Job, JobItem
 from apps.jobs.presentation import JobLine
 from apps.repos import presentation
 from apps.repos.lookup import repository_for
-from apps.repos.models import Repository, RepositoryDocument
+from apps.repos.models import Repository, RepositoryDocument, SyncReport
 from apps.repos.reports import ReportView, report_of
 
 COUNTER_WORDS = {
@@ -48,61 +49,60 @@ def report(request: HttpRequest, slug: str, job_id: UUID | None = None) -> HttpR
     """The newest finished sync, or the one that is named."""
     viewer = viewer_of(request)
     repository = repository_for(viewer, slug)
-    try:
-        found = report_of(repository, job_id)
-    except NotFound:
-        if job_id is not None:
-            raise
-        found = None
+    syncs: list[Job] = list(_syncs(viewer, repository)[: HISTORY + 1])
+    finished = [job for job in syncs if not job.is_live]
+    job = next((one for one in finished if job_id in (None, one.pk)), None)
+    if job is None and job_id is not None:
+        job = _syncs(viewer, repository).filter(pk=job_id).first()
+        if job is None:
+            raise NotFound
     form = request.GET.get("format", "")
-    if found is not None and form == "csv":
-        return _csv(found.job)
-    if found is not None and form == "json":
-        return JsonResponse(_as_json(repository, found))
-    values = _values(request, repository, found)
-    return answer(request, "repos/report.html", values, fragment="repos/_report_items.html")
-
-
-def _values(request: HttpRequest, repository: Repository, found: ReportView | None) -> dict[str, Any]:
-    syncs = list(
-        Job.objects.visible_to(viewer_of(request))
-        .of_source(repository.kind, repository.pk)
-        .filter(kind="sync")
-        .select_related("requested_by")
-        .order_by("-created_at", "id")[: HISTORY + 1]
-    )
+    if job is not None and form == "csv":
+        return _csv(job)
+    if job is not None and form == "json":
+        return JsonResponse(_as_json(repository, report_of(repository, job.pk)))
     live = next((one for one in syncs if one.is_live), None)
-    finished = [one for one in reversed(syncs) if not one.is_live][-HISTORY:]
     values: dict[str, Any] = {
         "header": presentation.header(repository, "repos:report"),
         "live": JobLine(live) if live else None,
-        "line": JobLine(found.job) if found else None,
-        "history": [JobLine(one) for one in reversed(finished)],
-        "columns": presentation.sync_history(finished),
+        "line": JobLine(job) if job else None,
+        "history": [JobLine(one) for one in finished[:HISTORY]],
+        "columns": presentation.sync_history(finished[:HISTORY][::-1]),
         "width": HISTORY * presentation.COLUMN,
     }
-    return values if found is None else values | _found(request, repository, found, newest=found.job in finished[-1:])
+    if job is not None:
+        values |= _found(request, repository, job, newest=job in finished[:1])
+    return answer(request, "repos/report.html", values, fragment="repos/_report_items.html")
 
 
-def _found(request: HttpRequest, repository: Repository, found: ReportView, *, newest: bool) -> dict[str, Any]:
+def _syncs(viewer: Viewer, repository: Repository) -> Any:
+    jobs = Job.objects.visible_to(viewer).of_source(repository.kind, repository.pk).filter(kind="sync")
+    return jobs.select_related("requested_by", "sync_report").order_by("-created_at", "id")
+
+
+def _found(request: HttpRequest, repository: Repository, job: Job, *, newest: bool) -> dict[str, Any]:
     state, text = request.GET.get("state", ""), request.GET.get("q", "").strip()[:200]
-    items = found.job.items.order_by("-warning", "path")
+    states = dict(job.items.values_list("state").annotate(n=Count("pk")).order_by())
+    items = job.items.order_by("-warning", "path")
+    total: int | None = sum(states.values())
     if state == "warnings":
-        items = items.filter(warning=True)
+        items, total = items.filter(warning=True), None
     elif state in ItemState.values:
-        items = items.filter(state=state)
+        items, total = items.filter(state=state), states.get(state, 0)
     if text:
-        items = items.filter(path__icontains=text)
+        items, total = items.filter(path__icontains=text), None
+    found: SyncReport | None = getattr(job, "sync_report", None)
+    totals = {**job.counters, **(found.totals if found else {})}
     held = RepositoryDocument.objects.filter(repository=repository).held().order_by("path") if newest else []
     return {
-        "page": paged(items, request),
-        "counts": [(value, found.states[value]) for value in ItemState.values if value in found.states],
-        "items_total": sum(found.states.values()),
-        "bar": presentation.state_bar(found.states),
-        "counters": [(COUNTER_WORDS[name], value) for name, value in found.counters.items()],
-        "totals": [(words, found.totals[name]) for name, words in TOTAL_WORDS.items() if found.totals.get(name)],
-        "report": found.report,
-        "not_taken": presentation.reasons(found.report.not_taken if found.report else {}),
+        "page": paged(items, request, total=total),
+        "counts": [(value, states[value]) for value in ItemState.values if value in states],
+        "items_total": sum(states.values()),
+        "bar": presentation.state_bar(states),
+        "counters": [(words, job.counters.get(name, 0)) for name, words in COUNTER_WORDS.items()],
+        "totals": [(words, totals[name]) for name, words in TOTAL_WORDS.items() if totals.get(name)],
+        "report": found,
+        "not_taken": presentation.reasons(found.not_taken if found else {}),
         "held": list(held),
         "state": state,
         "q": text,

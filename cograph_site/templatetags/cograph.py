@@ -116,7 +116,8 @@ def size(value: int | None) -> str:
         amount /= 1024
         if amount < 1024 or unit == "TiB":
             break
-    return f"{formats.number_format(amount, 1 if amount < 100 else 0, force_grouping=True)} {unit}"
+    digits = 1 if amount < 100 else 0
+    return f"{formats.number_format(round(amount, digits), digits, force_grouping=True)} {unit}"
 
 
 def in_words(seconds: float) -> str:
