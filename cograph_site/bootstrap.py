@@ -81,7 +81,7 @@ def missing(wanted: Sequence[str]) -> list[str]:
 
 
 def _fingerprint() -> str:
-    digest = hashlib.sha256(sys.version.encode())
+    digest = hashlib.sha256()
     for name in ("pyproject.toml", "constraints.txt"):
         digest.update((ROOT / name).read_bytes())
     return digest.hexdigest()
