@@ -13,13 +13,12 @@ from django.utils import timezone
 
 from apps.access import audit
 from apps.access.errors import NotFound
+from apps.access.grants import drop_all_grants
 from apps.access.rules import Right
 from apps.collections.documents import STORE, as_cut
 from apps.collections.models import (
     Asset,
     Collection,
-    CollectionGroupGrant,
-    CollectionUserGrant,
     Document,
     DocumentChunk,
     DocumentLink,
@@ -150,8 +149,7 @@ def purge_collection(run: JobRun, collection_id: UUID) -> None:
         DocumentVersion.objects.filter(document__collection=collection_id).delete()
         StagedEntry.objects.filter(upload__collection=collection_id).delete()
         Upload.objects.filter(collection=collection_id).delete()
-        CollectionUserGrant.objects.filter(content_object=collection_id).delete()
-        CollectionGroupGrant.objects.filter(content_object=collection_id).delete()
+        drop_all_grants(Collection(pk=collection_id))
         # Finished jobs of the collection go with it; the purge itself stays for the administrators' list.
         Job.objects.filter(source_kind=Collection.kind, source_id=collection_id).exclude(pk=run.job.pk).delete()
         Collection.objects.filter(pk=collection_id).delete()
