@@ -129,14 +129,19 @@ class Repository(Source):
                 Lower("slug"), condition=models.Q(deleted_at__isnull=True), name="repositories_slug_is_unique"
             ),
             models.CheckConstraint(
-                condition=models.Q(max_words__gte=16, max_words__lte=4096), name="repositories_max_words_in_bounds"
+                condition=models.Q(max_words__gte=16, max_words__lte=4096),
+                name="repositories_max_words_in_bounds",
+                violation_error_message="Words a chunk: 16 to 4096.",
             ),
             models.CheckConstraint(
                 condition=models.Q(overlap_words__lte=models.F("max_words") / 2),
                 name="repositories_overlap_at_most_half",
+                violation_error_message="The overlap is at most half of the words a chunk.",
             ),
             models.CheckConstraint(
-                condition=models.Q(max_chars__gte=500, max_chars__lte=32_000), name="repositories_max_chars_in_bounds"
+                condition=models.Q(max_chars__gte=500, max_chars__lte=32_000),
+                name="repositories_max_chars_in_bounds",
+                violation_error_message="Characters a chunk: 500 to 32,000.",
             ),
         ]
 

@@ -287,8 +287,6 @@ def _apply(repository: Repository, changes: Mapping[str, Any]) -> None:
         setattr(repository, name, value)
     if "schedule" in changes:
         repository.next_sync_at = next_run(repository.schedule, timezone.now())
-    if repository.overlap_words > repository.max_words // 2:
-        raise Invalid("The overlap is at most half of the words a chunk.", code="out_of_range", field="overlap_words")
     if repository.link_style == LinkStyle.TEMPLATE:
         _check_template(repository.link_template)
     try:
@@ -296,6 +294,8 @@ def _apply(repository: Repository, changes: Mapping[str, Any]) -> None:
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
         raise Invalid(messages[0], field=field) from None
+    if repository.overlap_words > repository.max_words // 2:
+        raise Invalid("The overlap is at most half of the words a chunk.", code="out_of_range", field="overlap_words")
 
 
 def _patterns(name: str, patterns: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""How a secret reaches git: a one-use file that only we can read, deleted after the call.
+"""How a secret reaches git: a file that only we can read, made for one fetch and deleted after it.
 
 SECURITY: never an argument (seen in the process list), an environment variable (inherited by helpers and readable in
 /proc), a remote address or a configuration file. Rules: ``access-and-jobs.md`` 29.
@@ -22,7 +22,7 @@ from apps.repos.git.environment import Access
 ASKPASS = """#!/bin/sh
 case "$1" in
     Username*) cat {user} ;;
-    *) cat {secret}; rm -f {secret} ;;
+    *) cat {secret} ;;
 esac
 """
 
