@@ -1,4 +1,5 @@
-"""The queue's broker: django-q2's ORM broker, with a canary for each cluster and patience for the database."""
+"""The queue's broker: django-q2's ORM broker with a canary for each cluster, fair to idle clusters, patient with the
+database."""
 
 from __future__ import annotations
 
@@ -10,24 +11,31 @@ from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 from django_q.signing import SignedPackage
 
-from apps.jobs.heartbeat import BEAT_SECONDS
+from apps.jobs import heartbeat
 
 RECONNECT_SECONDS = 1.0
+BUSY_SECONDS = 0.02
 
 
 class CanaryBroker(ORM):  # type: ignore[misc]
-    """Hands every cluster a canary message of its own each few seconds.
+    """Hands every idle cluster a canary message of its own each few seconds, and no message to a busy one.
 
     A cluster whose worker was killed at the wrong moment hangs for good without a word (django-q issue 394). The canary
     enters through this cluster's own pusher and is answered by its own worker, so a beat that stays away tells which
     cluster hangs; the age of messages in the shared queue could not.
+
+    Left to itself, the pusher of a busy cluster takes two messages ahead, which then wait behind a sync of hours while
+    other clusters are idle.
     """
 
     _next_canary = 0.0
 
     def dequeue(self) -> list[tuple[Any, str]] | None:
+        if not heartbeat.can_take():
+            time.sleep(BUSY_SECONDS)
+            return None
         if time.monotonic() >= self._next_canary:
-            self._next_canary = time.monotonic() + BEAT_SECONDS
+            self._next_canary = time.monotonic() + heartbeat.BEAT_SECONDS
             task = {"id": "canary", "name": "canary", "func": "apps.jobs.heartbeat.beat", "args": (), "kwargs": {}}
             return [(None, SignedPackage.dumps({**task, "save": False, "ack_failure": True, "started": None}))]
         try:
@@ -37,4 +45,6 @@ class CanaryBroker(ORM):  # type: ignore[misc]
             connections[Conf.ORM].close()
             time.sleep(RECONNECT_SECONDS)
             return None
+        if found:
+            heartbeat.hand_over()
         return found

@@ -1,16 +1,26 @@
-"""Signs of life of one cluster: a file that its worker touches, and a file that tells it to end.
+"""Signs of life of one cluster: files in a folder of its own.
+
+``beat``    touched by its worker: answer to a canary while idle, once a second while a job runs
+``busy``    locked by the worker while it works, so that its pusher leaves messages to other clusters
+``handed``  there between the pusher's giving of a message and the worker's taking of it
+``end``     tells the worker to put its job back and begin no other
 
 Files, not rows: they must work while the database is away, and they concern one machine only.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 FOLDER_VARIABLE = "Q_CLUSTER_FOLDER"
 BEAT_SECONDS = 5.0
+HANDED_SECONDS = 2.0
+"""A message that its worker has not taken after this long is not waited for."""
 
 
 def _folder() -> Path | None:
@@ -31,6 +41,45 @@ def beat_age(folder: Path) -> float | None:
         return max(0.0, time.time() - (folder / "beat").stat().st_mtime)
     except FileNotFoundError:
         return None
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """The worker has taken a message. The lock is a POSIX record lock: it goes with the process, however that ends, and
+    no child inherits it."""
+    folder = _folder()
+    if folder is None or not folder.is_dir():
+        yield
+        return
+    with (folder / "busy").open("a") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        (folder / "handed").unlink(missing_ok=True)
+        yield
+
+
+def hand_over() -> None:
+    """The pusher is about to give its worker a message."""
+    folder = _folder()
+    if folder is not None and folder.is_dir():
+        (folder / "handed").touch()
+
+
+def can_take() -> bool:
+    """Whether the worker of this cluster would begin a message at once."""
+    folder = _folder()
+    if folder is None or not folder.is_dir():
+        return True
+    try:
+        if time.time() - (folder / "handed").stat().st_mtime < HANDED_SECONDS:
+            return False
+    except FileNotFoundError:
+        pass
+    with (folder / "busy").open("a") as lock:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+    return True
 
 
 def ask_to_end(folder: Path) -> None:

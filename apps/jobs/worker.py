@@ -15,6 +15,7 @@ from django.db.models import Case, Value, When
 from django.db.models.expressions import Combinable
 
 from apps.access.redact import redact
+from apps.jobs import heartbeat
 from apps.jobs.claims import BEHIND_MANUAL, claim
 from apps.jobs.errors import (
     Cancelled,
@@ -26,7 +27,6 @@ from apps.jobs.errors import (
     WorkerEnds,
 )
 from apps.jobs.finishing import finish, interrupt, put_back
-from apps.jobs.heartbeat import must_end
 from apps.jobs.kinds import JobKind, find_kind
 from apps.jobs.lease import LeaseKeeper
 from apps.jobs.models import Cause, Job, Status
@@ -62,17 +62,18 @@ def perform(job_id: UUID) -> None:
 
     A scheduled job that must wait behind other work is sent again, and the worker does the other work in its stead.
     """
-    if must_end():
-        return  # the row stays queued, and the sweep sends for it
-    close_old_connections()  # also makes the next query check the connection: PostgreSQL may have restarted
-    job = claim(job_id)
-    if job is None:
-        job = _instead_of(job_id)
+    with heartbeat.working():
+        if heartbeat.must_end():
+            return  # the row stays queued, and the sweep sends for it
+        close_old_connections()  # also makes the next query check the connection: PostgreSQL may have restarted
+        job = claim(job_id)
+        if job is None:
+            job = _instead_of(job_id)
+            if job is not None:
+                send(job_id)
         if job is not None:
-            send(job_id)
-    if job is not None:
-        _execute(job)
-    close_old_connections()
+            _execute(job)
+        close_old_connections()
 
 
 def run_job(job_id: UUID) -> Job | None:

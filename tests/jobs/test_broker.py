@@ -1,0 +1,62 @@
+"""The broker between the shared queue and one cluster."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from django_q.models import OrmQ
+from django_q.signing import SignedPackage
+
+from apps.jobs import heartbeat
+from apps.jobs.broker import CanaryBroker
+from apps.jobs.queue import send
+from tests.jobs.conftest import ROOT
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    monkeypatch.setenv(heartbeat.FOLDER_VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+def names(found) -> list[str]:
+    return [SignedPackage.loads(payload)["name"] for _, payload in found or []]
+
+
+def test_a_canary_comes_first_and_again_after_a_while(cluster, monkeypatch):
+    broker = CanaryBroker(list_key="cograph")
+    send("8f6b1f66-5a0e-4e36-9a4e-2c2f3b1f7c11")
+    assert names(broker.dequeue()) == ["canary"]
+    assert names(broker.dequeue()) == ["8f6b1f66-5a0e-4e36-9a4e-2c2f3b1f7c11"]
+    monkeypatch.setattr(broker, "_next_canary", 0.0)
+    assert broker.dequeue() is None, "a message was handed over and not yet taken"
+    with heartbeat.working():
+        pass
+    assert names(broker.dequeue()) == ["canary"]
+
+
+def test_a_busy_cluster_leaves_messages_to_others_until_its_worker_is_gone(cluster):
+    broker = CanaryBroker(list_key="cograph")
+    broker.dequeue()
+    send("8f6b1f66-5a0e-4e36-9a4e-2c2f3b1f7c11")
+    script = """
+        import time
+        from apps.jobs import heartbeat
+        with heartbeat.working():
+            print("works", flush=True)
+            time.sleep(60)
+    """
+    worker = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, cwd=ROOT)
+    assert worker.stdout
+    with worker.stdout:
+        worker.stdout.readline()
+        assert broker.dequeue() is None
+        assert OrmQ.objects.count() == 1
+        worker.kill()
+        worker.wait()
+    assert names(broker.dequeue()) == ["8f6b1f66-5a0e-4e36-9a4e-2c2f3b1f7c11"]
