@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from urllib.parse import quote
@@ -17,9 +17,9 @@ from django.conf import settings
 from django.db import connection
 
 from apps.jobs import kinds
-from apps.jobs.clusters import Clusters
 from apps.jobs.models import Job
 from apps.repos.models import Repository
+from cograph_site.processes import end_with_parent
 from tests.jobs import breaking_kinds
 
 ROOT = Path(__file__).parents[2]
@@ -89,25 +89,14 @@ class Workers:
             "COGRAPH_JOBS__SWEEP_SECONDS": str(SWEEP),
         }
         self.command = [sys.executable, str(ROOT / "manage.py")]
-        self.clusters = Clusters(2, command=self.command, environment=self.environment)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
 
     def start(self) -> None:
-        self.sweep = subprocess.Popen([*self.command, "jobs_sweep", "--with-parent"], env=self.environment)
-        self.clusters.start()
-        self._thread.start()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(0.1):
-            self.clusters.watch()
+        prepare = end_with_parent(signal.SIGTERM)
+        self.process = subprocess.Popen([*self.command, "run_workers"], env=self.environment, preexec_fn=prepare)
 
     def stop(self) -> None:
-        self._stop.set()
-        self._thread.join()
-        self.clusters.stop(seconds=5)
-        self.sweep.terminate()
-        self.sweep.wait(10)
+        self.process.terminate()
+        self.process.wait(20)
 
     def arm(self, point: str) -> None:
         (self.folder / point).touch()

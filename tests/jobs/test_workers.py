@@ -14,7 +14,6 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.access.models import User
-from apps.jobs import heartbeat
 from apps.jobs.clusters import Clusters, hung
 from apps.jobs.control import cancel, source_deleted
 from apps.jobs.models import Clock, Job
@@ -195,10 +194,7 @@ def test_stopping_a_cluster_puts_its_job_back(workers, make_repository):
     rows_with(repository, 60)
     job = enqueue("b_embed", source=repository, params={"pause": 1}).job
     leader = running(job).attempt_rows.get().worker.rpartition(":")[2]
-    group = os.getpgid(int(leader))
-    heartbeats = [cluster.folder for cluster in workers.clusters._clusters if cluster.process.pid == group]
-    heartbeat.ask_to_end(heartbeats[0])
-    os.kill(group, signal.SIGTERM)
+    os.kill(os.getpgid(int(leader)), signal.SIGTERM)
     ended = finished(job)
     assert (ended.status, ended.attempts, ended.runs) == ("success", 1, 2)
     assert list(ended.attempt_rows.order_by("number").values_list("error_code", flat=True)) == ["worker_ended", ""]
@@ -206,7 +202,7 @@ def test_stopping_a_cluster_puts_its_job_back(workers, make_repository):
 
 def test_a_hung_cluster_is_found_and_replaced(workers, make_repository, tmp_path):
     """A stopped worker in an idle cluster is what a dead queue lock looks like from outside: no beat, no log."""
-    clusters = Clusters(1, command=workers.command, environment=workers.environment, hang_seconds=8)
+    clusters = Clusters(1, command=workers.command, environment=workers.environment, hang_seconds=3)
     clusters.start()
     try:
         [cluster] = clusters._clusters
