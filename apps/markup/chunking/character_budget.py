@@ -58,27 +58,29 @@ class _Budget:
             pieces = [each for each in pieces if not self.derivation.removed(*self.bytes_of(each))]
         dropped = pieces[self.profile.max_chunks] if len(pieces) > self.profile.max_chunks else None
         numbers = self.number(pieces)
-        made = tuple(
-            self.chunk(index, piece, *numbers[index]) for index, piece in enumerate(pieces[: self.profile.max_chunks])
-        )
-        return ChunkedDocument(made, places.line(dropped.start) if dropped else None)
+        made: list[Chunk] = []
+        line = 1
+        at = 0
+        for index, piece in enumerate(pieces[: self.profile.max_chunks]):
+            line += places.text.count("\n", at, piece.start)
+            at = piece.start
+            made.append(self.chunk(index, piece, line, *numbers[index]))
+        return ChunkedDocument(tuple(made), places.line(dropped.start) if dropped else None)
 
     def bytes_of(self, piece: _Piece) -> tuple[int, int]:
         return self.places.byte(piece.start), self.places.byte(piece.stop)
 
     def sections(self) -> Iterator[tuple[int, int, int]]:
         """Number, first and past-last visible character of each section with anything visible."""
-        raw = self.places.raw
-        at: int | None = None
+        text, character = self.places.text, self.places.character
         for number, section in enumerate(self.parsed.sections):
-            text = raw[section.start_byte : section.end_byte].decode()
-            if at is None:
-                at = self.places.character(section.start_byte)
-            body = text.lstrip()
-            if body:
-                start = at + len(text) - len(body)
-                yield number, start, start + len(body.rstrip())
-            at += len(text)
+            start, end = character(section.start_byte), character(section.end_byte)
+            while end > start and text[end - 1].isspace():
+                end -= 1
+            while start < end and text[start].isspace():
+                start += 1
+            if start < end:
+                yield number, start, end
 
     # -- 4.3, 4.4: packing
 
@@ -241,7 +243,7 @@ class _Budget:
             return False
         return not self.derivation.visible(self.parsed.heading_tree[section.heading].end_byte, section.end_byte)
 
-    def chunk(self, index: int, piece: _Piece, part: int, parts: int) -> Chunk:
+    def chunk(self, index: int, piece: _Piece, line: int, part: int, parts: int) -> Chunk:
         headings = self.parsed.heading_tree
         path = self.names(piece)
         start_byte, end_byte = self.bytes_of(piece)
@@ -251,8 +253,8 @@ class _Budget:
             heading_path=tuple(headings[number].text for number in path),
             heading_level=headings[path[-1]].level if path else 0,
             section_anchor=headings[path[-1]].anchor if path else "",
-            start_line=self.places.line(piece.start),
-            end_line=self.places.line(piece.end - 1),
+            start_line=line,
+            end_line=line + self.places.text.count("\n", piece.start, piece.end),
             start_byte=start_byte,
             end_byte=end_byte,
             source=source,

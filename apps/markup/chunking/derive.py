@@ -15,6 +15,7 @@ _LEADING_BLANK = re.compile(r"\A(?:[ \t]*\n)+")
 _FENCE_LINE = re.compile(r"(`{3,}|~{3,})[ \t]*([^\s`]*)")
 _DELIMITER_ROW = re.compile(r"[\s>]*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _DATA_DEFINITION = re.compile(rb"^ {0,3}\[[^\]\n]+\]:[ \t]*<?data:[^\n]*", re.MULTILINE | re.IGNORECASE)
+_VISIBLE = re.compile(rb"[^\s\x1c-\x1f]")
 _LIST_MARKER = re.compile(r"([\s>]*)([-*+]|\d{1,9}[.)])(?=[ \t])")
 LINE_KINDS = frozenset({"table", "fence", "code"})
 """Blocks that are made of lines and never flow: no cut inside a row or code line."""
@@ -34,6 +35,8 @@ class Region:
 def is_line_run(block: Block, raw: bytes) -> bool:
     """Whether a paragraph is a run of lines that all begin with ``|`` (``markup.md`` 3.6: a table without header)."""
     if block.kind != "paragraph" or block.end_line == block.start_line:
+        return False
+    if not raw[block.start_byte : block.start_byte + 200].lstrip(b" \t>").startswith(b"|"):
         return False
     lines = raw[block.start_byte : block.end_byte].split(b"\n")
     return all(line.lstrip(b" \t>").startswith(b"|") for line in lines)
@@ -242,7 +245,17 @@ class Derivation:
 
     def visible(self, start: int, end: int) -> bool:
         """Whether anything that is searched stands in the slice."""
-        return bool((self._edited(start, end) if self._edits else self._raw[start:end].decode()).strip())
+        at = start
+        while found := _VISIBLE.search(self._raw, at, end):
+            at = found.start()
+            number = bisect_right(self._edit_starts, at) - 1
+            if number < 0 or self._edits[number][1] <= at:
+                # Blanks beyond ASCII are rare: only then is the text decoded.
+                return self._raw[at] < 0x80 or bool(self._edited(at, end).strip())
+            if self._edits[number][2] is None or str(self._edits[number][2]).strip():
+                return True
+            at = self._edits[number][1]
+        return False
 
 
 def _diagram(source: str) -> str:

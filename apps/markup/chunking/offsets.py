@@ -42,7 +42,8 @@ class TextMap:
         if self._ascii:
             return byte
         marks = self._steps()
-        step = max(bisect_right(marks, byte) - 1, 0)
+        # The last mark is the end of the text, where no step begins.
+        step = max(min(bisect_right(marks, byte), len(marks) - 1) - 1, 0)
         return step * _STEP + len(self.raw[marks[step] : byte].decode(errors="ignore"))
 
     def line_starts(self) -> list[int]:

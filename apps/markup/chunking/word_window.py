@@ -26,44 +26,54 @@ def chunk_words(parsed: ParsedDocument, profile: WordWindow, kind_label: str | N
     raw = places.raw
     chunks: list[Chunk] = []
     label = () if kind_label is None else (kind_label,)
-    for section, start, start_line in _joined(parsed, derivation):
+    for section, start, line in _joined(parsed, derivation):
         text = raw[start : section.end_byte].decode()
-        body = text.lstrip()
+        body = text.strip()
         if not body:
             continue
-        first = start + (len(text) - len(body) if text.isascii() else len(text[: len(text) - len(body)].encode()))
-        body = body.rstrip()
         path = label + section.heading_path
-        if len(body) <= profile.max_chars and (
-            len(body) <= profile.max_words or count_words(body) <= profile.max_words
-        ):
-            windows: Iterator[tuple[int, int]] | list[tuple[int, int]] = [(0, len(body))]
-        else:
-            windows = _windows(body, first, profile, derivation)
-        line = start_line + raw.count(b"\n", start, first)
-        cut = not isinstance(windows, list)
-        within = TextMap(body)
-        before = 0
-        for begin, end in windows:
-            source = body[begin:end]
-            start_byte, end_byte = first + within.byte(begin), first + within.byte(end)
-            line += body.count("\n", before, begin)
-            before = begin
-            chunks.append(
-                _chunk(
-                    chunk_index=len(chunks),
-                    heading_path=path,
-                    heading_level=section.level,
-                    section_anchor=section.anchor,
-                    start_line=line,
-                    end_line=line + source.count("\n"),
-                    start_byte=start_byte,
-                    end_byte=end_byte,
-                    source=source,
-                    text=derivation.text(start_byte, end_byte, source, cut=cut),
-                )
+        first = start
+        if text[0] != body[0]:
+            blank = text[: len(text) - len(text.lstrip())]
+            first += len(blank.encode())
+            line += blank.count("\n")
+        if len(body) > profile.max_chars or (len(body) > profile.max_words and count_words(body) > profile.max_words):
+            _cut(chunks, section, path, body, first, line, profile, derivation)
+            continue
+        end = first + (len(body) if body.isascii() else len(body.encode()))
+        chunks.append(
+            _chunk(
+                len(chunks), path, section.level, section.anchor, line, line + body.count("\n"), first, end, body,
+                derivation.text(first, end, body, cut=False),
             )
+        )  # fmt: skip
     return ChunkedDocument(tuple(chunks))
+
+
+def _cut(
+    chunks: list[Chunk],
+    section: Section,
+    path: tuple[str, ...],
+    body: str,
+    first: int,
+    line: int,
+    profile: WordWindow,
+    derivation: Derivation,
+) -> None:
+    """Add the windows over a section whose visible part ``body`` begins at byte ``first`` in ``line``."""
+    within = TextMap(body)
+    before = 0
+    for begin, end in _windows(body, first, profile, derivation):
+        source = body[begin:end]
+        start_byte, end_byte = first + within.byte(begin), first + within.byte(end)
+        line += body.count("\n", before, begin)
+        before = begin
+        chunks.append(
+            _chunk(
+                len(chunks), path, section.level, section.anchor, line, line + source.count("\n"), start_byte, end_byte,
+                source, derivation.text(start_byte, end_byte, source, cut=True),
+            )
+        )  # fmt: skip
 
 
 def _joined(parsed: ParsedDocument, derivation: Derivation) -> Iterator[tuple[Section, int, int]]:
@@ -112,7 +122,8 @@ def _windows(body: str, first: int, profile: WordWindow, derivation: Derivation)
         if end >= len(spans):
             return
         reached = end
-        begin = max(end - profile.overlap_words, begin + 1)
+        # A window that its characters ended early shares at most half of itself with the next.
+        begin = max(end - profile.overlap_words, (begin + end + 1) // 2)
         moved = bisect_left(starts, lines.start_of(starts[begin]), 0, begin)
         if end - moved <= half:
             begin = moved

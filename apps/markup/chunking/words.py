@@ -16,20 +16,27 @@ _UNSPACED = (
 )
 _MIXED = regex.compile(rf"{_UNSPACED}\p{{M}}*|(?:(?!{_UNSPACED})\S)+", regex.V1)
 _ANY_UNSPACED = regex.compile(_UNSPACED, regex.V1)
+# The blocks that hold these scripts, roughly, and none of the punctuation, arrows and emoji of other texts.
+_MAYBE = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u19ff\u2e80-\ua4cf\ua9e0-\uaa7f\uf900-\ufaff\uff66-\uff9f\U00016f00-\U00016fff\U0001aff0-\U0001b16f\U0001f200-\U0001f200\U00020000-\U0003ffff]"
+)
 _PLAIN = re.compile(r"\S+")
 _GRAPHEME = regex.compile(r"\X", regex.V1)
 _LOOK_BACK = 64
 """Characters before a cut that are read to find a grapheme's edge; longer clusters are not written, only made up."""
 
 
-def _has_unspaced(text: str) -> bool:
-    # U+0E00 (Thai) is the lowest of these scripts: one comparison settles all Latin, Greek, Cyrillic, Arabic text.
-    return not text.isascii() and max(text) >= "\u0e00" and _ANY_UNSPACED.search(text) is not None
+def has_unspaced(text: str) -> bool:
+    """Whether a script without spaces occurs in ``text``."""
+    if text.isascii():
+        return False
+    found = _MAYBE.search(text)
+    return found is not None and _ANY_UNSPACED.search(text, found.start()) is not None
 
 
 def count_words(text: str) -> int:
     """Number of words of ``text``."""
-    if _has_unspaced(text):
+    if has_unspaced(text):
         return sum(1 for _ in _MIXED.finditer(text))
     return len(text.split())
 
@@ -39,10 +46,12 @@ def word_spans(text: str, *, longest: int) -> list[tuple[int, int]]:
 
     A piece ends between two graphemes.
     """
-    pattern = _MIXED if _has_unspaced(text) else _PLAIN
+    pattern = _MIXED if has_unspaced(text) else _PLAIN
+    found = [match.span() for match in pattern.finditer(text)]
+    if all(end - start <= longest for start, end in found):
+        return found
     spans: list[tuple[int, int]] = []
-    for match in pattern.finditer(text):
-        start, end = match.span()
+    for start, end in found:
         while end - start > longest:
             cut = grapheme_edge(text, start, start + longest)
             spans.append((start, cut))

@@ -13,7 +13,7 @@ from apps.markup.rendering.code import code_block
 from apps.markup.rendering.footnotes import Footnotes
 from apps.markup.rendering.highlighting import Highlighter
 from apps.markup.rendering.overlays import Overlay, overlays
-from apps.markup.rendering.raw_tags import RawTags
+from apps.markup.rendering.raw_tags import STRUCTURE, RawTags
 from apps.markup.rendering.resolved import Addresses
 from apps.markup.tree import OPTIONS
 from apps.markup.values import Asset, Heading, Link, ParsedDocument
@@ -21,6 +21,7 @@ from apps.markup.values import Asset, Heading, Link, ParsedDocument
 _MARKDOWN = pyromark.Markdown(options=OPTIONS)
 _BLANKED = bytes(0x0A if code == 0x0A else 0x20 for code in range(256))
 _INLINE = {"Emphasis": "em", "Strong": "strong", "Strikethrough": "del"}
+_TEXT = frozenset({"Paragraph", "Heading", "TableCell"})
 _LEVELS = {"H1": 1, "H2": 2, "H3": 3, "H4": 4, "H5": 5, "H6": 6}
 _CELL = {"Left": ' class="align-left"', "Center": ' class="align-center"', "Right": ' class="align-right"'}
 
@@ -76,6 +77,8 @@ class MarkdownPage:
         self.alignments: list[tuple[str, ...]] = []
         self.column = 0
         self.head = False
+        self.raw_depth = 0
+        """Raw tags that were open where the running text began."""
         self.closing: list[str | None] = []
         """What each open tag is closed with; None for a link that a wiki link displaces."""
 
@@ -184,7 +187,7 @@ class MarkdownPage:
         elif kind == "Code":
             self.out.append(f"<code>{escape(value, quote=False)}</code>")
         elif kind == "InlineHtml":
-            self.out.append(self.tags.write(value, in_link=self.in_link > 0))
+            self.out.append(self.tags.inline(value, in_link=self.in_link > 0))
         elif kind == "FootnoteReference":
             self.out.append(self.footnotes.reference(value))
         elif kind == "TaskListMarker":
@@ -196,6 +199,8 @@ class MarkdownPage:
     def open(self, tag: Any, start: int, end: int) -> None:
         name: str = tag if isinstance(tag, str) else next(iter(tag))
         value: Any = None if isinstance(tag, str) else tag[name]
+        if name in _TEXT:
+            self.raw_depth = self.tags.depth
         if name == "Paragraph":
             self.paragraph(start, end)
         elif name in _INLINE:
@@ -303,7 +308,7 @@ class MarkdownPage:
             return
         if name == "HtmlBlock":
             source, self.html = "".join(self.html or ()), None
-            self.out.append(self.tags.write(source, self.lines(start, end)))
+            self.out.append(self.tags.block(source, self.lines(start, end)))
             return
         if name == "Image":
             self.in_image -= 1
@@ -311,6 +316,10 @@ class MarkdownPage:
                 self.image(start, end)
             return
         closing = self.closing.pop()
+        if name in _TEXT:
+            self.out.append(self.tags.end_of_text(since=self.raw_depth))
+        elif name == "Item":
+            self.out.append(self.tags.end_of_text(keep=STRUCTURE))
         if name == "Link" and closing:
             self.in_link -= 1
         if name == "FootnoteDefinition":

@@ -26,7 +26,6 @@ def both(text: str, path: str = "a.md") -> list[list[Chunk]]:
     return [list(chunk_words(parsed, WordWindow()).chunks), list(chunk_budget(parsed, CharacterBudget()).chunks)]
 
 
-@pytest.mark.xfail(reason="MDX is not parsed yet")
 def test_markup_fact_37_imports_and_tags_of_mdx_are_in_no_search_text() -> None:
     text = f"import A from './a'\n\n# T\n{FENCE}js\nimport B from 'b'\n{FENCE}"
     for chunks in both(text, "p.mdx"):

@@ -92,7 +92,6 @@ def test_markup_fact_36_items_have_ids() -> None:
     assert '<li id="adr-0042"' in html
 
 
-@pytest.mark.xfail(reason="MDX is not parsed yet")
 def test_markup_fact_37_mdx_tags_go_and_their_children_stay() -> None:
     html = page("<Note>\n**bold** text\n</Note>", "p.mdx")
     assert "<strong>bold</strong> text" in html
