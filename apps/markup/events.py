@@ -17,7 +17,7 @@ from apps.markup.anchors import slugify
 from apps.markup.building import fast
 from apps.markup.links import split_href
 from apps.markup.references import LIST_ITEM
-from apps.markup.tree import OPTIONS, Events, HeadingDraft, Tree, make_block
+from apps.markup.tree import BLANKS, OPTIONS, Events, HeadingDraft, Tree, make_block
 from apps.markup.values import Block, BlockKind, Link, Skipped
 from apps.markup.wikilinks import without_brackets
 
@@ -179,9 +179,10 @@ def _read(tree: Tree, events: Events) -> None:
             # Nested containers often end together: the walk over trailing blank lines is done once.
             if last == trim_from:
                 last = trim_to
-            elif raw[starts[last] - 2] <= 32:
+            elif end < starts[last] or raw[starts[last] - 2] <= 32:
                 trim_from = last
-                while last > first and raw[starts[last - 1] : starts[last]].isspace():
+                # A range may end behind the indent of the next block, on a line that is not its own.
+                while last > first and not raw[starts[last - 1] : min(end, starts[last])].strip(BLANKS):
                     last -= 1
                 trim_to = last
             if last < first:

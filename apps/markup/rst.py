@@ -55,6 +55,7 @@ def _depth(document: nodes.document) -> int:
 def _headings(tree: Tree, document: nodes.document, lines: list[str]) -> list[str]:
     """Add the headings; returns the labels that the document defines."""
     starts = tree.starts
+    taken = 0
     for section in document.findall(nodes.section):
         title = section.next_node(nodes.title)
         level, parent = 1, section.parent
@@ -66,9 +67,11 @@ def _headings(tree: Tree, document: nodes.document, lines: list[str]) -> list[st
         # docutils reports the line of the underline.
         line = max(section.line - 1, 1)
         over = line - 2
-        first = line - 1 if over >= 0 and _adorned(lines[over]) and lines[over].strip() == lines[line].strip() else line
+        first = (
+            line - 1 if over >= taken and _adorned(lines[over]) and lines[over].strip() == lines[line].strip() else line
+        )
         text = " ".join(title.astext().split())
-        last = min(line + 1, len(starts) - 1)
+        last = taken = min(line + 1, len(starts) - 1)
         anchor = tree.anchors.claim(slugify(text))
         tree.headings.append(
             HeadingDraft(level, text, anchor, first, last, starts[first - 1], starts[last] - 1, nested=False, line=line)

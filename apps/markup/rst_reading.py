@@ -38,6 +38,8 @@ _READING = frozenset({"include", "literalinclude", "raw", "graphviz", "uml", "pl
 _READING_OPTIONS = frozenset({"file", "url"})
 _TITLED = re.compile(r"^(?P<title>.+?)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
 _DOCUMENT_LISTS = frozenset({"toctree"})
+# docutils ends lines where ``str.splitlines`` does; here only LF does.
+_NO_LINE_ENDS = dict.fromkeys(map(ord, "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 # docutils keeps its look-ups in module globals, so one document is read at a time.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -66,7 +68,7 @@ def read_rst(text: str) -> RstReading:
     """Parse reStructuredText. Raises RecursionError when it is nested too deep for docutils."""
     with _ONE_AT_A_TIME, _lenient() as reading:
         settings = {**_SETTINGS, "warning_stream": io.StringIO()}
-        reading.document = publish_doctree(text, settings_overrides=settings)
+        reading.document = publish_doctree(text.translate(_NO_LINE_ENDS), settings_overrides=settings)
     document = reading.document
     for message in [*document.findall(nodes.system_message), *document.transform_messages]:
         # Levels: 1 info, 2 warning, 3 error, 4 severe.

@@ -32,6 +32,8 @@ OPTIONS = (
     | Options.ENABLE_TASKLISTS
     | Options.ENABLE_GFM
 )
+BLANKS = b" \t\n"
+"""What a blank line may hold. Other white characters (VT, FF, no-break blanks) make a paragraph in CommonMark."""
 make_block = fast(Block)
 Events = Iterator[tuple[Any, Any]]
 
@@ -186,7 +188,7 @@ class Tree:
     def block_of_lines(self, kind: BlockKind, first: int, last: int) -> Block:
         """A block of whole lines, blank ones at its end excluded."""
         starts = self.starts
-        while last > first and self.raw[starts[last - 1] : starts[last]].isspace():
+        while last > first and not self.raw[starts[last - 1] : starts[last]].strip(BLANKS):
             last -= 1
         return make_block(kind, first, last, starts[first - 1], starts[last] - 1, ())
 
