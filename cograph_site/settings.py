@@ -114,6 +114,24 @@ REST_FRAMEWORK = {
     "URL_FORMAT_OVERRIDE": None,
 }
 
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Cograph",
+    "DESCRIPTION": "Repositories, collections, search and the knowledge graph, as far as the caller may read.",
+    "VERSION": "0.1.0",
+    "OAS_VERSION": "3.1.0",
+    "SCHEMA_PATH_PREFIX": "/api",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "persistAuthorization": False, "validatorUrl": None},
+    "POSTPROCESSING_HOOKS": [],  # no names for enums: two rooms with a field of one name would clash
+    "APPEND_COMPONENTS": {
+        "securitySchemes": {
+            "session": {"type": "apiKey", "in": "cookie", "name": "sessionid"},
+            "token": {"type": "http", "scheme": "bearer", "bearerFormat": "cgr_…"},
+        }
+    },
+}
+
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 LANGUAGE_CODE = "en"

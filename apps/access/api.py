@@ -7,8 +7,9 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from apps.access import rules, tokens
-from apps.access.models import ApiToken, TokenScope
+from apps.access import audit, rules, tokens
+from apps.access.audit import Act
+from apps.access.models import ApiToken, AuditRecord, TokenScope
 from apps.access.registry import source_entries
 from apps.access.rest.cursors import page_of_rows
 from apps.access.rest.schema import list_of
@@ -50,6 +51,36 @@ class NewTokenOutput(TokenOutput):
     """A token with its text, which is shown once; a repeated answer has null there."""
 
     token = serializers.CharField(allow_null=True)
+
+
+class AuditQuery(ListQuery):
+    """Filters of the audit trail; all of them together."""
+
+    act = Choice(Act.choices, required=False)
+    actor = Text(max_length=150, default="", help_text="Name of the account that acted.")
+    how = Choice(["session", "token", "command", "provider", "system"], required=False)
+    target_kind = Text(max_length=40, default="")
+    target_id = Text(max_length=64, default="")
+    since = Text(max_length=40, default="", help_text="ISO 8601, first moment that counts.")
+    until = Text(max_length=40, default="", help_text="ISO 8601, first moment that no longer counts.")
+
+
+class AuditOutput(serializers.Serializer[Any]):
+    """One act."""
+
+    id = serializers.CharField()
+    time = serializers.DateTimeField()
+    actor = serializers.CharField()
+    how = serializers.CharField()
+    token_id = serializers.CharField()
+    act = serializers.CharField()
+    target_kind = serializers.CharField()
+    target_id = serializers.CharField()
+    target_name = serializers.CharField()
+    before = serializers.JSONField(allow_null=True)
+    after = serializers.JSONField(allow_null=True)
+    request_id = serializers.CharField()
+    address = serializers.CharField()
 
 
 class MeView(ApiView):
@@ -113,6 +144,40 @@ class MyTokenView(ApiView):
     def delete(self, request: Any, token_id: str) -> Response:
         tokens.revoke_token(token_id=token_id, by=self.user)
         return Response(status=204)
+
+
+class AuditView(ApiView):
+    doors = {
+        "GET": Door(
+            right="administer",
+            summary="The audit trail, newest first",
+            query=AuditQuery,
+            output=list_of(AuditOutput),
+        )
+    }
+
+    def get(self, request: Any) -> Response:
+        rows = audit.matching(self.query)
+        page = page_of_rows(rows, order=("-time", "id"), viewer=self.viewer, question=self.query)
+        return Response(page.body(present_act))
+
+
+def present_act(row: AuditRecord) -> dict[str, Any]:
+    return {
+        "id": str(row.pk),
+        "time": row.time,
+        "actor": row.actor_name,
+        "how": row.how,
+        "token_id": row.token_id,
+        "act": row.act,
+        "target_kind": row.target_kind,
+        "target_id": row.target_id,
+        "target_name": row.target_name,
+        "before": row.before,
+        "after": row.after,
+        "request_id": row.request_id,
+        "address": row.address,
+    }
 
 
 def present(token: ApiToken) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from django.db import connection, models, transaction
 
+from apps.access.errors import BadRequest
 from apps.access.origin import current_origin
 
 if TYPE_CHECKING:
@@ -85,6 +86,29 @@ def record(
         request_id=origin.request_id,
         address=origin.address,
     )
+
+
+def matching(asked: Mapping[str, Any]) -> models.QuerySet[AuditRecord]:
+    """The rows that every given filter takes: act, actor, how, target_kind, target_id, since, until (ISO 8601).
+
+    For administrators; the caller has made sure of that. Raises BadRequest for a moment that cannot be read.
+    """
+    from apps.access.models import AuditRecord
+
+    fields = {"act": "act", "actor": "actor_name", "how": "how", "target_kind": "target_kind", "target_id": "target_id"}
+    chosen: dict[str, Any] = {field: asked[name] for name, field in fields.items() if asked.get(name)}
+    for name, lookup in (("since", "time__gte"), ("until", "time__lt")):
+        if asked.get(name):
+            chosen[lookup] = _moment(str(asked[name]), name)
+    return AuditRecord.objects.filter(**chosen)
+
+
+def _moment(text: str, field: str) -> datetime.datetime:
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise BadRequest("A moment is written in ISO 8601, for example 2026-01-31T09:30:00Z.", field=field) from None
+    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
 
 
 @transaction.atomic

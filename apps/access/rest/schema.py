@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework import serializers
+
+from apps.access.rest.examples import example_of
 
 SESSION = "session"
 BEARER = "token"
+PROBLEM = "application/problem+json"
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -79,20 +82,35 @@ class DoorSchema(AutoSchema):
         door = self._door()
         if door is None:
             return {}
-        empty = OpenApiResponse(description="Done; no body.")
-        answers: dict[Any, Any] = {int(door.status): door.output or empty}
-        for status in self._error_statuses(door):
-            answers[(str(status), "application/problem+json")] = ProblemSerializer
+        answers: dict[Any, Any] = {int(door.status): self._success(door)}
+        for status, codes in self._refusals(door).items():
+            told = ", ".join(f"`{code}`" for code in codes)
+            answers[(str(status), PROBLEM)] = OpenApiResponse(ProblemSerializer, description=told)
         return answers
 
-    def _error_statuses(self, door: Any) -> list[int]:
-        statuses = [400, 429]
+    def _success(self, door: Any) -> OpenApiResponse:
+        if door.output is None:
+            return OpenApiResponse(description="Done; no body." if door.status == 204 else "Done.")
+        example = OpenApiExample(door.summary, value=door.example or example_of(door.output), response_only=True)
+        return OpenApiResponse(door.output, description=door.summary, examples=[example])
+
+    def _refusals(self, door: Any) -> dict[int, tuple[str, ...]]:
+        """Status and codes of what the conventions may answer, beside what ``door.codes`` adds."""
+        found: dict[int, list[str]] = {400: ["invalid", "unknown_field", "out_of_range"], 429: ["throttled"]}
+        if "cursor" in door.query._declared_fields:
+            found[400].append("stale_cursor")
         if door.right != "open":
-            statuses += [401, 403]
+            found[401] = ["unauthenticated"]
+            found[403] = ["insufficient_scope", "forbidden"]
         if "{" in self.path:
-            statuses.append(404)
+            found[404] = ["not_found"]
         if door.input is not None:
-            statuses += [413, 415, 422]
+            found[413] = ["payload_too_large"]
+            found[415] = ["unsupported_type"]
+            found[422] = ["invalid", "required", "unknown_field", "out_of_range"]
         if door.creates:
-            statuses.append(409)
-        return sorted(statuses)
+            found[409] = ["idempotency_in_progress"]
+            found.setdefault(422, []).append("idempotency_mismatch")
+        for status, codes in door.codes.items():
+            found.setdefault(status, []).extend(code for code in codes if code not in found.get(status, []))
+        return {status: tuple(found[status]) for status in sorted(found)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -40,7 +40,8 @@ class Door:
     ``right``: ``open``, ``self`` (any signed-in user), ``read``, ``write``, ``manage`` or ``administer``. Rights over
     a source are tested by the scoped look-up of the view; ``administer`` without a source is tested here.
     ``anonymous`` lets callers without account in while public reading is on. ``creates`` takes an Idempotency-Key.
-    ``bucket`` is the throttle; ``body_limit`` the longest body in bytes, where it is not the common one.
+    ``example`` (an answer) and ``codes`` (status to codes beyond the conventions') are for the schema. ``bucket`` is
+    the throttle; ``body_limit`` the longest body in bytes, where it is not the common one.
     """
 
     right: str
@@ -54,6 +55,8 @@ class Door:
     bucket: str = "user"
     session_only: bool = False
     description: str = ""
+    example: Any = None
+    codes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     body_limit: Callable[[], int] | None = None
 
     @property
