@@ -18,7 +18,9 @@ from apps.markup.wikilinks import WikiLink, find_at, is_image, to_link
 _URL = re.compile(rb'https?://[^\s<>"`\x00-\x20\x7f]+')
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 # Closing marks of prose in any script; a bracket stays when the address opened it.
-_TRAILING = "?!.,:;*_~'\"\\>。，、；：！？”’」』）】》…"
+_TRAILING = "?!.,:;*_~'\"\\>”’…"
+# Scripts without blanks go on with prose right behind their own marks.
+_FULL_WIDTH_MARK = re.compile("[。，、；：！？」』）】》]")
 
 
 def collect_html(tree: Tree, raw: bytes, extra: Sequence[tuple[int, int]]) -> RawHtml:
@@ -155,13 +157,15 @@ def _boundary(raw: bytes, place: int) -> bool:
 
 def _without_tail(address: str) -> str:
     """The address without the punctuation of the sentence around it."""
+    if mark := _FULL_WIDTH_MARK.search(address):
+        address = address[: mark.start()]
     surplus = {mark: address.count(mark) - address.count(opening) for opening, mark in ("()", "[]", "{}")}
     end = len(address)
     while end:
-        mark = address[end - 1]
-        if surplus.get(mark, 0) > 0:
-            surplus[mark] -= 1
-        elif mark not in _TRAILING:
+        last = address[end - 1]
+        if surplus.get(last, 0) > 0:
+            surplus[last] -= 1
+        elif last not in _TRAILING:
             break
         end -= 1
     return address[:end]
