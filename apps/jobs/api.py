@@ -1,0 +1,158 @@
+"""REST: jobs, their files, cancel and retry. The rooms of sources list theirs by ``job_page``."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework.response import Response
+
+from apps.access.errors import BadRequest
+from apps.access.models import TokenScope
+from apps.access.rest.cursors import page_of_rows
+from apps.access.rest.schema import list_of
+from apps.access.rest.strict import Choice, ListQuery, Text
+from apps.access.rest.views import ApiView, Door
+from apps.jobs import control
+from apps.jobs.api_values import (
+    JobItemOutput,
+    JobOutput,
+    RetriedJobOutput,
+    WholeJobOutput,
+    present_item,
+    present_line,
+    present_whole,
+)
+from apps.jobs.models import ItemState, Job, JobItem, Status
+from apps.jobs.presentation import lines
+
+
+class JobListQuery(ListQuery):
+    """Which jobs."""
+
+    status = Choice(Status.choices, required=False)
+    kind = Text(max_length=40, required=False)
+
+
+class AllJobsQuery(JobListQuery):
+    """Which jobs, of one source when ``source`` names it as kind:id."""
+
+    source = Text(max_length=60, required=False)  # type: ignore[assignment]
+
+
+class ItemQuery(ListQuery):
+    """Which files of a job: by state, and by a part of the path."""
+
+    state = Choice(ItemState.choices, required=False)
+    q = Text(max_length=200, required=False)
+
+
+def job_page(view: ApiView, rows: Any) -> Response:
+    """One page of ``rows``, jobs that the caller may see, newest first, by ``status`` and ``kind`` of the query."""
+    for name in ("status", "kind"):
+        if wanted := view.query.get(name):
+            rows = rows.filter(**{name: wanted})
+    rows = rows.select_related("requested_by")
+    page = page_of_rows(rows, order=("-created_at", "id"), viewer=view.viewer, question=view.query)
+    shown = {line.job.pk: line for line in lines(page.items, view.viewer)}
+    return Response(page.body(lambda job: present_line(shown[job.pk])))
+
+
+class JobsView(ApiView):
+    doors = {
+        "GET": Door(
+            right="read",
+            summary="Jobs of readable sources, newest first; jobs of the deployment for administrators",
+            query=AllJobsQuery,
+            output=list_of(JobOutput),
+        )
+    }
+
+    def get(self, request: Any) -> Response:
+        rows = Job.objects.visible_to(self.viewer)
+        if source := self.query.get("source"):
+            kind, _, source_id = source.partition(":")
+            try:
+                rows = rows.of_source(kind, UUID(source_id))
+            except ValueError:
+                raise BadRequest("A source is named kind:id, such as repository:<id>.", field="source") from None
+        return job_page(self, rows)
+
+
+class OneJobView(ApiView):
+    """What is common to everything below one job."""
+
+    job: Job
+
+    def authorize(self, **names: Any) -> None:
+        self.job = Job.objects.select_related("requested_by").get_for(self.viewer, pk=names["job_id"])
+        if self.door.right == "write":
+            control.check_may_write(self.job, self.viewer)
+
+
+class JobView(OneJobView):
+    doors = {"GET": Door(right="read", summary="One job with its attempts and counts", output=WholeJobOutput)}
+
+    def get(self, request: Any, job_id: UUID) -> Response:
+        [line] = lines([self.job], self.viewer)
+        return Response(present_whole(line))
+
+
+class JobItemsView(OneJobView):
+    doors = {
+        "GET": Door(
+            right="read", summary="What a job did with each file", query=ItemQuery, output=list_of(JobItemOutput)
+        )
+    }
+
+    def get(self, request: Any, job_id: UUID) -> Response:
+        rows = JobItem.objects.filter(job=self.job)
+        if state := self.query.get("state"):
+            rows = rows.filter(state=state)
+        if text := self.query.get("q"):
+            rows = rows.filter(path__icontains=text)
+        question = {**self.query, "job": str(self.job.pk)}
+        page = page_of_rows(rows, order=("path",), viewer=self.viewer, question=question)
+        return Response(page.body(present_item))
+
+
+class JobCancelView(OneJobView):
+    doors = {
+        "POST": Door(
+            right="write",
+            summary="End a job: a waiting one at once, a running one within ten seconds; what it stored stays",
+            scope=TokenScope.WRITE,
+            output=JobOutput,
+        )
+    }
+
+    def post(self, request: Any, job_id: UUID) -> Response:
+        job = control.cancel(self.job, by=self.user)
+        [line] = lines([job], self.viewer)
+        return Response(present_line(line))
+
+
+class JobRetryView(OneJobView):
+    doors = {
+        "POST": Door(
+            right="write",
+            summary="Do again what a job did not do; a live job of the same object is returned as it is",
+            scope=TokenScope.WRITE,
+            output=RetriedJobOutput,
+            status=202,
+            creates=True,
+        )
+    }
+
+    def post(self, request: Any, job_id: UUID) -> Response:
+        return retried(self, self.job)
+
+
+def retried(view: ApiView, job: Job) -> Response:
+    """Retry ``job`` for the caller: 202 with the new job, 200 with the live one."""
+    enqueued = control.retry(job, by=view.user)
+    [line] = lines([enqueued.job], view.viewer)
+    body = {**present_line(line), "deduplicated": enqueued.deduplicated}
+    if enqueued.deduplicated:
+        return Response(body)
+    return Response(body, status=202, headers={"Location": f"/api/jobs/{enqueued.job.pk}"})
