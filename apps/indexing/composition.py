@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+")
-_BLANKS = re.compile(r"\s+")
 COPY_CHARACTERS = 200
 """Shorter equal texts are rows of their own (``retrieval.md`` 7.7)."""
 
@@ -56,7 +55,7 @@ def index_digest(*parts: str) -> bytes:
 
 
 def copy_digest(text: str) -> bytes | None:
-    collapsed = _BLANKS.sub(" ", text).strip()
+    collapsed = " ".join(text.split())
     return _digest(collapsed) if len(collapsed) >= COPY_CHARACTERS else None
 
 

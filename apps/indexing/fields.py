@@ -74,7 +74,7 @@ def heading_field(block: Block, piece: Piece) -> str:
 def body_field(piece: Piece) -> str:
     """The text without the heading lines it begins with: their words count in the heading field already."""
     text = piece.text
-    if not piece.heading_path and not piece.title:
+    if not (piece.heading_path or piece.title) or _HEADING_LINE.match(text) is None:
         return text
     known = {_LETTERS.sub(" ", name).strip().casefold() for name in (*piece.heading_path, piece.title)}
     place = 0
@@ -109,14 +109,22 @@ def count(lexicon: Lexicon, block: Block, pieces: Sequence[Piece]) -> Counted:
         ends = np.cumsum(parts)
         places = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - (ends - parts), parts)
         key = flat[places] * total + np.repeat(owner, parts)
-        unique, number = np.unique(key, return_counts=True)
+        unique, number = _tally(key)
         keys.append(unique)
         values.append(number)
-    every = np.unique(np.concatenate(keys))
+    every, _ = _tally(np.concatenate(keys))
     counts = np.zeros((3, len(every)), np.int64)
     for field in range(3):
         counts[field, np.searchsorted(every, keys[field])] = values[field]
     return Counted(every // max(total, 1), every % max(total, 1), counts, lengths)
+
+
+def _tally(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct keys in order, and how often each occurs. Sorting is several times faster here than `numpy.unique`,
+    which hashes."""
+    keys = np.sort(keys)
+    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+    return keys[firsts], np.diff(np.append(firsts, len(keys)))
 
 
 def _encoded(lexicon: Lexicon, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

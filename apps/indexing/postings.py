@@ -8,6 +8,7 @@ Entries of chunks that left stay where they are; their slots are listed as dead 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from apps.indexing import fields
-from apps.indexing.analyzer import ANALYZER_VERSION, fresh_lexicon
-from apps.indexing.copying import copy_binary
+from apps.indexing.analyzer import ANALYZER_VERSION, Lexicon, fresh_lexicon
+from apps.indexing.copying import copy_packed
 from apps.indexing.fields import ENTRY, Piece
 from apps.indexing.models import BLOCK_BITS, SLOT_BITS, IndexedDocument
 
@@ -29,7 +30,6 @@ __all__ = ["ANALYZER_VERSION", "Piece", "change", "dead_slots", "merge", "pieces
 BATCH = 5000
 """Chunks that a rebuild holds in memory at once."""
 TABLE = "indexing_posting (term, number, block, segment, chunks, in_heading, in_path, entries)"
-TYPES = ("text", "int4", "int2", "int4", "int4", "int4", "int4", "bytea")
 
 
 def slot_of(ref: int) -> int:
@@ -73,31 +73,44 @@ def change(store: ChunkStore, entry: IndexedSource, *, entered: Sequence[Piece],
     ``entry`` is locked and is saved by the caller.
     """
     lexicon = fresh_lexicon(entry.language)
-    added = fields.count(lexicon, store.block, entered) if entered else None
-    taken = fields.count(lexicon, store.block, left) if left else None
     segment = entry.next_segment
     entry.next_segment += 1
-    rows: list[tuple[Any, ...]] = []
-    if added is not None:
-        slots = np.array([piece.slot for piece in entered])
-        rows = _rows(lexicon.names, entry.number, segment, added, slots, lost=False)
+    gains = losses = None
+    if entered:
+        added = fields.count(lexicon, store.block, entered)
+        gains = _rows(added, np.array([piece.slot for piece in entered]), lost=False)
         entry.heading_length += int(added.lengths[fields.HEADING].sum())
         entry.body_length += int(added.lengths[fields.BODY].sum())
-    if taken is not None:
+    if left:
+        taken = fields.count(lexicon, store.block, left)
         gone = np.array([piece.slot for piece in left])
-        rows = _less(rows, _rows(lexicon.names, entry.number, segment, taken, gone, lost=True))
+        losses = _rows(taken, gone, lost=True)
         entry.heading_length -= int(taken.lengths[fields.HEADING].sum())
         entry.body_length -= int(taken.lengths[fields.BODY].sum())
         entry.dead = bytes(entry.dead) + gone.astype("<u4").tobytes()
     entry.chunks += len(entered) - len(left)
-    rows.sort()
-    copy_binary(TABLE, TYPES, rows)
+    copy_packed(TABLE, _packed(lexicon, entry.number, segment, _joined(gains, losses)))
 
 
-def _rows(
-    names: Sequence[str], number: int, segment: int, counted: fields.Counted, slots: NDArray[np.int64], *, lost: bool
-) -> list[tuple[Any, ...]]:
-    """One row for each (term, block): gains with their entries or, if ``lost``, losses without."""
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of postings, one for each (term, block), as columns. Row i holds ``data[8 * first[i]:8 * end[i]]``."""
+
+    term: NDArray[np.int64]
+    block: NDArray[np.int64]
+    first: NDArray[np.int64]
+    end: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    """Changes of the numbers of chunks: in all, with the term in the heading, in the path."""
+    data: bytes
+
+
+_NONE = np.zeros(0, np.int64)
+_NOTHING = _Rows(_NONE, _NONE, _NONE, _NONE, np.zeros((3, 0), np.int64), b"")
+
+
+def _rows(counted: fields.Counted, slots: NDArray[np.int64], *, lost: bool) -> _Rows:
+    """Gains with their entries or, if ``lost``, losses without."""
     blocks = slots >> BLOCK_BITS
     span = int(blocks.max()) + 1
     group = counted.term * span + blocks[counted.piece]
@@ -105,38 +118,76 @@ def _rows(
     group = group[order]
     firsts = np.flatnonzero(np.diff(group, prepend=-1))
     ends = np.append(firsts[1:], len(group))
-    sign = -1 if lost else 1
-    holding = [
-        (sign * np.add.reduceat(counted.counts[field][order] > 0, firsts, dtype=np.int64)).tolist()
-        for field in (fields.HEADING, fields.PATH)
-    ]
-    data = b"" if lost else fields.entries(counted, slots)[order].tobytes()
-    return [
-        (
-            names[key // span],
-            number,
-            key % span,
-            segment,
-            sign * (end - first),
-            heading,
-            path,
-            data[8 * first : 8 * end],
-        )
-        for key, first, end, heading, path in zip(
-            group[firsts].tolist(), firsts.tolist(), ends.tolist(), *holding, strict=True
-        )
-    ]
+    if not len(firsts):
+        counts = np.zeros((3, 0), np.int64)
+    else:
+        holding = (counted.counts[field][order] > 0 for field in (fields.HEADING, fields.PATH))
+        counts = np.stack([ends - firsts, *(np.add.reduceat(has, firsts, dtype=np.int64) for has in holding)])
+    keys = group[firsts]
+    if lost:
+        nothing = np.zeros(len(firsts), np.int64)
+        return _Rows(keys // span, keys % span, nothing, nothing, -counts, b"")
+    return _Rows(keys // span, keys % span, firsts, ends, counts, fields.entries(counted, slots)[order].tobytes())
 
 
-def _less(rows: list[tuple[Any, ...]], losses: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Gains and losses of one key as one row."""
-    joined = {row[:4]: row for row in rows}
-    for loss in losses:
-        gain = joined.get(loss[:4])
-        if gain is not None:
-            loss = (*loss[:4], *(a + b for a, b in zip(gain[4:7], loss[4:7], strict=True)), gain[7])
-        joined[loss[:4]] = loss
-    return [row for row in joined.values() if row[7] or any(row[4:7])]
+def _joined(gains: _Rows | None, losses: _Rows | None) -> _Rows:
+    """Gains and losses of one (term, block) as one row; rows that say nothing are left out."""
+    if gains is None or losses is None:
+        return gains or losses or _NOTHING
+    span = int(max(gains.block.max(initial=0), losses.block.max(initial=0))) + 1
+    keys = np.concatenate([gains.term * span + gains.block, losses.term * span + losses.block])
+    every, place = np.unique(keys, return_inverse=True)
+    counts = np.zeros((3, len(every)), np.int64)
+    first = np.zeros(len(every), np.int64)
+    end = np.zeros(len(every), np.int64)
+    for rows, where in ((gains, place[: len(gains.term)]), (losses, place[len(gains.term) :])):
+        counts[:, where] += rows.counts
+        if rows is gains:
+            first[where], end[where] = rows.first, rows.end
+    kept = (end > first) | counts.any(axis=0)
+    every = every[kept]
+    return _Rows(every // span, every % span, first[kept], end[kept], counts[:, kept], gains.data)
+
+
+# Between term and entries every row has the same shape: each value after its length, big endian, as COPY takes it.
+_MIDDLE = np.dtype(
+    [
+        (name, kind)
+        for value, kind in (
+            ("number", ">i4"),
+            ("block", ">i2"),
+            ("segment", ">i4"),
+            ("chunks", ">i4"),
+            ("in_heading", ">i4"),
+            ("in_path", ">i4"),
+        )
+        for name, kind in ((f"length_of_{value}", ">i4"), (value, kind))
+    ]
+    + [("length_of_entries", ">i4")]
+)
+
+
+def _packed(lexicon: Lexicon, number: int, segment: int, rows: _Rows) -> list[bytes]:
+    """The rows in COPY's binary form, in the order of their terms: neighbours in the index are written together."""
+    middle = np.empty(len(rows.term), _MIDDLE)
+    values = {"number": number, "block": rows.block, "segment": segment}
+    values |= dict(zip(("chunks", "in_heading", "in_path"), rows.counts, strict=True))
+    for name, value in values.items():
+        middle[name] = value
+        middle[f"length_of_{name}"] = middle.dtype[name].itemsize
+    middle["length_of_entries"] = 8 * (rows.end - rows.first)
+    fixed, width, data = middle.tobytes(), _MIDDLE.itemsize, rows.data
+    terms, firsts, ends = rows.term.tolist(), (8 * rows.first).tolist(), (8 * rows.end).tolist()
+    names, packed = lexicon.names, lexicon.packed
+    parts: list[bytes] = []
+    for row in sorted(range(len(terms)), key=lambda row: names[terms[row]]):
+        parts += (
+            b"\x00\x08",
+            packed[terms[row]],
+            fixed[width * row : width * (row + 1)],
+            data[firsts[row] : ends[row]],
+        )
+    return parts
 
 
 def rebuild(store: ChunkStore, entry: IndexedSource, *, language: str) -> None:

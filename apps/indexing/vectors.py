@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from numpy.typing import NDArray
 
 from apps.indexing.composition import Embedded, embedded
+from apps.indexing.copying import COPY_HEADER, COPY_TRAILER
 from apps.indexing.models import SLOT_BITS, EmbeddingFailure, IndexedSource
 from apps.indexing.serving import active_profile, next_profile
 from apps.indexing.statements import Fragment, fetch
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from apps.indexing.models import EmbeddingProfile
-
-COPY_HEADER = b"PGCOPY\n\xff\r\n\x00" + struct.pack(">ii", 0, 0)
-COPY_TRAILER = struct.pack(">h", -1)
 
 
 @dataclass(frozen=True, slots=True)
