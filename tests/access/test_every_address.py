@@ -122,3 +122,45 @@ def test_access_rule_16_only_the_open_list_answers_the_anonymous(world: World, a
         else:
             assert answer.status_code == 302, path
             assert answer["Location"].startswith("/login?next="), path
+
+
+def test_api_fact_08_writing_to_what_is_hidden_answers_as_to_what_is_absent(
+    world: World, addresses: list[Address], signed_in: Any
+) -> None:
+    client = signed_in(world.otto)
+    for address in addresses:
+        if address.hidden == address.absent:
+            continue
+        for method in ("post", "put", "patch", "delete"):
+            answers = []
+            for path in (address.hidden, address.absent):
+                answer = getattr(client, method)(path, "{}", content_type="application/json")
+                answers.append((answer.status_code, VARYING.sub(b"", answer.content)))
+            assert answers[0] == answers[1], (method, address.route)
+            assert answers[0][0] in (404, 405), (method, address.route)
+
+
+def test_api_fact_09_no_endpoint_fails_on_empty_huge_and_nul_input(
+    world: World, addresses: list[Address], signed_in: Any
+) -> None:
+    from apps.access.rest import throttles
+
+    client = signed_in(world.ada)
+    bodies = [
+        "",
+        "{}",
+        "[]",
+        '{"name": "a\\u0000b", "query": "\\u0000"}',
+        '{"name": "' + "x" * 200_000 + '"}',
+        "{" * 9000,
+    ]
+    for address in addresses:
+        if not address.route.startswith("/api/"):
+            continue
+        throttles.reset()
+        for method in ("post", "put", "patch", "delete"):
+            for body in bodies:
+                status = getattr(client, method)(address.hidden, body, content_type="application/json").status_code
+                assert status < 500, (method, address.route, body[:40])
+        for query in ("?x=%00", "?limit=" + "9" * 3000, "?cursor=%00%FF", "?q=" + "a" * 3000):
+            assert client.get(address.hidden + query).status_code < 500, (address.route, query[:20])
