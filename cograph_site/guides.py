@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -9,10 +10,15 @@ from pathlib import Path
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from apps.access.errors import NotFound
 from apps.access.pages import answer
+from apps.markup.parsing import parse
+from apps.markup.rendering import render
+from apps.markup.rendering.resolved import Resolved, as_written
+from apps.markup.values import Asset, Decoded, Limits, Link, Skipped
 
 GROUPS = {"using": "For readers and writers", "operating": "For operators", "agents": "For programs and agents"}
 
@@ -38,6 +44,28 @@ def guides() -> Mapping[str, Guide]:
     return found
 
 
+@cache
+def rendered(slug: str) -> str:
+    """A guide as safe HTML; links between guides lead to their pages here."""
+    page = guides()[slug]
+    parsed = parse(Decoded(page.file.read_text(encoding="utf-8"), "utf-8"), page.file.name, Limits())
+    if isinstance(parsed, Skipped):
+        raise NotFound
+
+    def resolve(link: Link | Asset) -> Resolved:
+        path, _, fragment = link.href.partition("#")
+        if "//" in path or not path.endswith(".md"):
+            return as_written(link)
+        wanted = posixpath.normpath(posixpath.join(posixpath.dirname(page.slug), path)).removesuffix(".md")
+        key = "" if wanted == "README" else wanted
+        if key not in guides():
+            return Resolved(None, "broken", "no such guide")
+        address = reverse("help-page", args=[key]) if key else reverse("help")
+        return Resolved(address + (f"#{fragment}" if fragment else ""))
+
+    return render(parsed, resolve)
+
+
 @require_safe
 def guide(request: HttpRequest, slug: str = "") -> HttpResponse:
     known = guides()
@@ -47,7 +75,7 @@ def guide(request: HttpRequest, slug: str = "") -> HttpResponse:
     groups = [
         (words, [(key, one.title) for key, one in known.items() if one.group == name]) for name, words in GROUPS.items()
     ]
-    context = {"guide": page, "slug": slug, "groups": groups, "text": page.file.read_text(encoding="utf-8")}
+    context = {"guide": page, "slug": slug, "groups": groups, "html": rendered(slug)}
     return answer(request, "site/guide.html", context)
 
 

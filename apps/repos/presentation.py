@@ -64,6 +64,8 @@ class SourceHeader:
     may_manage: bool
     may_administer: bool
     tabs: Sequence[Tab]
+    heading: bool = False
+    """Whether the name of the source is the heading of the page."""
 
     @property
     def is_stale(self) -> bool:
@@ -88,7 +90,7 @@ def state_of(repository: Repository) -> str:
     return str(repository.get_state_display())
 
 
-def header(repository: Repository, current: str) -> SourceHeader:
+def header(repository: Repository, current: str, *, heading: bool = False) -> SourceHeader:
     tabs = [Tab(name, words) for name, words in TABS]
     may_manage = bool(getattr(repository, "may_manage", False))
     if may_manage:
@@ -101,6 +103,7 @@ def header(repository: Repository, current: str) -> SourceHeader:
         may_manage=may_manage,
         may_administer=bool(getattr(repository, "may_administer", False)),
         tabs=tuple(tabs),
+        heading=heading,
     )
 
 

@@ -13,6 +13,8 @@ from apps.access.errors import NotFound
 from apps.access.pages import answer, paged
 from apps.access.viewers import Viewer, viewer_of
 from apps.repos import presentation
+from apps.repos.hosts import host_of
+from apps.repos.images import TYPES, image_of
 from apps.repos.lookup import document_for, repository_for
 from apps.repos.models import (
     FileState,
@@ -21,7 +23,8 @@ from apps.repos.models import (
     RepositoryDocumentLink,
     RepositoryFile,
 )
-from apps.repos.page_body import numbered, page_body
+from apps.repos.page_body import file_html, page_body
+from apps.repos.pills import pills_of
 from apps.repos.tree import Entry, Tree, build
 
 MAX_LINES = 10_000
@@ -30,6 +33,7 @@ RAW_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Disposition": "inline",
 }
+IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """SECURITY: what a repository holds is never run in the portal's origin, whatever it claims to be."""
 
 
@@ -78,7 +82,9 @@ def reader(request: HttpRequest, slug: str, doc_slug: str) -> HttpResponse:
         "header": presentation.header(repository, "repos:docs"),
         "tree": tree,
         "document": document,
-        "body": page_body(document),
+        "body": page_body(document, document.links.select_related("target_document").order_by("id")),
+        "pills": pills_of(repository, document),
+        "host_links": _host_links(repository, document),
         "open_folders": _parents(document.path),
         "crumbs": _crumbs(document.path),
         "previous": order[at - 1] if at else None,
@@ -87,6 +93,17 @@ def reader(request: HttpRequest, slug: str, doc_slug: str) -> HttpResponse:
         "frontmatter": sorted(document.frontmatter.items()) if isinstance(document.frontmatter, dict) else [],
     }
     return answer(request, "repos/reader.html", context)
+
+
+def _host_links(repository: Repository, document: RepositoryDocument) -> list[tuple[str, str]]:
+    """Where the page can be seen and changed at the git host, as far as the host has such pages."""
+    host = host_of(repository.git_url, repository.link_style, repository.link_template)
+    branch = repository.branch or repository.synced_branch
+    found = (
+        ("View at this commit", host.file(repository.synced_commit, document.path)),
+        ("Edit at the host", host.file(branch, document.path) if branch else None),
+    )
+    return [(words, address) for words, address in found if address]
 
 
 def _parents(path: str) -> list[str]:
@@ -126,16 +143,22 @@ def files(request: HttpRequest, slug: str) -> HttpResponse:
     return answer(request, "repos/files.html", context, fragment="repos/_files.html")
 
 
-@require_safe
-def file(request: HttpRequest, slug: str, path: str) -> HttpResponse:
-    """One file as text with line numbers. SECURITY: the path is looked up in the table and never opened."""
-    viewer = viewer_of(request)
-    repository = repository_for(viewer, slug)
+def _file(viewer: Viewer, repository: Repository, path: str) -> RepositoryFile:
+    """The row of a path. SECURITY: paths are looked up in the table and never opened. Raises NotFound."""
     row: RepositoryFile | None = None
     if "\0" not in path and len(path) <= 4096:
         row = RepositoryFile.objects.visible_to(viewer).filter(repository=repository, path=path).first()
     if row is None:
         raise NotFound
+    return row
+
+
+@require_safe
+def file(request: HttpRequest, slug: str, path: str) -> HttpResponse:
+    """One file as text with line numbers, or the reason why its text is not here."""
+    viewer = viewer_of(request)
+    repository = repository_for(viewer, slug)
+    row = _file(viewer, repository, path)
     document: RepositoryDocument | None = (
         RepositoryDocument.objects.visible_to(viewer).filter(repository=repository, path=path).first()
     )
@@ -144,15 +167,38 @@ def file(request: HttpRequest, slug: str, path: str) -> HttpResponse:
         if text is None:
             raise NotFound
         return _raw(text)
-    lines = numbered(text) if text is not None else []
+    line_total = 0 if not text else text.count("\n") + (not text.endswith("\n"))
+    shown = text or ""
+    if line_total > MAX_LINES:
+        shown = "\n".join(shown.split("\n", MAX_LINES)[:MAX_LINES])
     context = {
         "header": presentation.header(repository, "repos:files"),
         "file": row,
         "document": document,
-        "lines": lines[:MAX_LINES],
-        "line_total": len(lines),
-        "cut": len(lines) > MAX_LINES,
+        "html": file_html(shown, path) if shown else "",
+        "line_total": line_total,
+        "shown_lines": min(line_total, MAX_LINES),
+        "cut": line_total > MAX_LINES,
         "has_text": text is not None,
+        "is_image": text is None and row.path.lower().endswith(tuple(TYPES)),
+        "host_address": host_of(repository.git_url, repository.link_style, repository.link_template).file(
+            repository.synced_commit, path
+        ),
         "crumbs": _crumbs(path),
     }
     return answer(request, "repos/file.html", context)
+
+
+@require_safe
+def image(request: HttpRequest, slug: str, path: str) -> HttpResponse:
+    """A picture of the synced commit. SECURITY: sandboxed, without script, as the type that its name says."""
+    viewer = viewer_of(request)
+    repository = repository_for(viewer, slug)
+    found = image_of(repository, _file(viewer, repository, path))
+    if found is None:
+        raise NotFound
+    return HttpResponse(
+        found.content,
+        content_type=found.media_type,
+        headers={"Content-Security-Policy": IMAGE_POLICY, "X-Content-Type-Options": "nosniff"},
+    )

@@ -18,6 +18,7 @@ urlpatterns = [
     path("repos/<repository:slug>/docs/<str:doc_slug>", reader_views.reader, name="reader"),
     path("repos/<repository:slug>/files", reader_views.files, name="files"),
     path("repos/<repository:slug>/files/<path:path>", reader_views.file, name="file"),
+    path("repos/<repository:slug>/images/<path:path>", reader_views.image, name="image"),
     path("repos/<repository:slug>/report", report_views.report, name="report"),
     path("repos/<repository:slug>/report/<uuid:job_id>", report_views.report, name="report-of"),
     path("repos/<repository:slug>/settings", settings_views.settings_page, name="settings"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet, Sum
-from django.db.models.functions import Lower
+from django.db.models.functions import Length, Lower
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -79,7 +79,11 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         words=Sum("word_count"),
         held=Count("pk", filter=Q(absence="held")),
     )
-    readme = documents.filter(path__iregex=r"^(docs/)?(readme|index)\.(md|mdx|rst)$").order_by(F("path").desc()).first()
+    readme = (
+        documents.filter(path__iregex=r"^(docs/)?(readme|index)\.(md|mdx|rst)$")
+        .order_by(Length("path"), "path")
+        .first()
+    )
     if readme is not None:
         readme.repository = repository
     file_counts = dict(files.values_list("state").annotate(n=Count("pk")).order_by())
@@ -99,8 +103,11 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     )
     live = next((job for job in syncs if job.is_live), None)
     finished = [job for job in reversed(syncs) if not job.is_live]
+    body = None
+    if readme is not None:
+        body = page_body(readme, readme.links.select_related("target_document").order_by("id"))
     context = {
-        "header": presentation.header(repository, "repos:overview"),
+        "header": presentation.header(repository, "repos:overview", heading=body is None or not body.has_heading),
         "counts": counts,
         "file_total": sum(file_counts.values()),
         "taken": file_counts.get(FileState.INDEXED, 0),
@@ -119,6 +126,6 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         "columns": presentation.sync_history(finished),
         "width": HISTORY * presentation.COLUMN,
         "readme": readme,
-        "body": page_body(readme) if readme is not None else None,
+        "body": body,
     }
     return answer(request, "repos/overview.html", context)

@@ -140,18 +140,17 @@
     fold.addEventListener("toggle", () => localStorage.setItem(key, fold.open ? "1" : "0"));
   });
 
-  const copyButtons = (root) => $$(".prose pre", root).forEach((block) => {
+  const copyButtons = (root) => $$(".prose pre, .source-file pre", root).forEach((block) => {
     if (block.parentElement.classList.contains("with-copy")) return;
     const frame = document.createElement("div");
     frame.className = "with-copy";
     block.replaceWith(frame);
     frame.append(block);
     if (!block.hasAttribute("tabindex")) block.tabIndex = 0;
-    const language = Array.from($("code", block)?.classList ?? []).find((name) => name.startsWith("language-"));
-    if (language) {
+    if (block.dataset.language) {
       const label = document.createElement("span");
       label.className = "lang";
-      label.textContent = language.slice(9);
+      label.textContent = block.dataset.language;
       frame.append(label);
     }
     const button = document.createElement("button");
@@ -184,11 +183,32 @@
     if (!asked) return;
     const first = Number(asked[1]);
     const last = Math.min(Number(asked[2] || first), first + 5000);
-    $$(".lines tr.marked").forEach((row) => row.classList.remove("marked"));
+    $$(".lines .marked, .source .marked").forEach((row) => row.classList.remove("marked"));
     for (let line = first; line <= last; line += 1) document.getElementById("L" + line)?.classList.add("marked");
     document.getElementById("L" + first)?.scrollIntoView({ block: "center" });
   };
   window.addEventListener("hashchange", lines);
+
+  /* The gutter of a source file is a picture of its numbers; a click in it points the address at the line. */
+  document.addEventListener("click", (event) => {
+    const line = event.target.closest?.("pre.source .line[id]");
+    if (!line || String(window.getSelection())) return;
+    if (event.clientX - line.getBoundingClientRect().left > 64) return;
+    const from = /^#L(\d+)/.exec(location.hash);
+    location.hash = event.shiftKey && from ? "L" + from[1] + "-" + line.id : line.id;
+  });
+
+  /* Marks the blocks of a rendered text that stand on the lines of a passage, and brings the first into view. */
+  const passages = (root) => $$("[data-passage]", root).forEach((text) => {
+    const [first, last] = text.dataset.passage.split("-").map(Number);
+    const blocks = $$("[data-line]", text).filter((block) => {
+      const begin = Number(block.dataset.line);
+      const end = Number(block.dataset.end || begin);
+      return begin >= first && end <= last;
+    });
+    blocks.filter((block) => !block.parentElement.closest(".marked")).forEach((block) => block.classList.add("marked"));
+    $(".marked", text)?.scrollIntoView({ block: "center" });
+  });
 
   /* A file that is dropped on a form is a file that was chosen in its field. */
   const drops = (root) => $$("[data-drop]", root).forEach((zone) => {
@@ -203,7 +223,7 @@
     });
   });
 
-  const prepare = (root) => { remember(root); copyButtons(root); contents(root); drops(root); };
+  const prepare = (root) => { remember(root); copyButtons(root); contents(root); passages(root); drops(root); };
   document.addEventListener("DOMContentLoaded", () => { prepare(document); lines(); });
   document.addEventListener("htmx:afterSwap", (event) => prepare(event.target));
 
