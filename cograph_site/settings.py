@@ -30,7 +30,7 @@ SECRET_KEY = COGRAPH.django_secret_key
 ALLOWED_HOSTS = list(COGRAPH.allowed_hosts)
 
 INSTALLED_APPS = [
-    "apps.access.admin_apps.CographAdminConfig",
+    "cograph_site.admin_apps.PortalAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
