@@ -162,7 +162,7 @@ def _cells(row: nodes.row) -> tuple[str, ...]:
 def _links(tree: Tree, reading: RstReading) -> None:
     found: list[Link] = []
     for node in reading.document.findall(nodes.reference):
-        href = _address(node)
+        href = address_of(node)
         if href:
             found.append(_link(tree, node.astext(), href, _line(node), "body"))
     found += [_link(tree, target, target, line, "directive") for target, line in reading.documents + reading.refused]
@@ -173,7 +173,8 @@ def _links(tree: Tree, reading: RstReading) -> None:
     tree.assets.sort(key=lambda each: each[0])
 
 
-def _address(node: nodes.reference) -> str:
+def address_of(node: nodes.reference) -> str:
+    """Where a reference leads, as it was written; labels and sections of the same document as ``#name``."""
     if isinstance(node, PageReference):
         return str(node["target"])
     if isinstance(node, LabelReference):

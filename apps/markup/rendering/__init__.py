@@ -29,6 +29,11 @@ def render(parsed: ParsedDocument, resolve: Resolve = as_written, *, images: Col
     """
     if parsed.format in ("markdown", "mdx"):
         return clean(MarkdownPage(parsed, Addresses(resolve, parsed.anchors, images)).render())
+    if parsed.format == "rst":
+        # docutils is large and rarely needed.
+        from apps.markup.rendering.rst import RstPage
+
+        return clean(RstPage(parsed, Addresses(resolve, parsed.anchors, images, labels=True)).render())
     return clean(source_page(parsed.text, parsed.path))
 
 

@@ -11,15 +11,21 @@ DIAGRAM_CHARACTERS = 50_000
 """A longer diagram stays code."""
 
 
-def code_block(code: str, info: str | None, first: int, last: int, highlighter: Highlighter) -> str:
-    """A fence (``info`` is its info string) or indented code (None) between the lines ``first`` and ``last``."""
+def code_block(
+    code: str, info: str | None, first: int, last: int, highlighter: Highlighter, *, begin: int | None = None
+) -> str:
+    """A fence (``info`` is its info string) or indented code (None) between the lines ``first`` and ``last``.
+
+    ``begin`` is the line of the first line of code, unless it follows from the kind.
+    """
     words = (info or "").split(None, 1)
     language = words[0] if words else ""
     place = f' data-line="{first}" data-end="{last}"'
     if language.lower() == "mermaid" and len(code) <= DIAGRAM_CHARACTERS:
         return f'<pre class="mermaid"{place}><code>{escape(code, quote=False)}</code></pre>\n'
     lines, coloured = highlighter.lines(code.removesuffix("\n"), language=language)
-    begin = first if info is None else first + 1
+    if begin is None:
+        begin = first if info is None else first + 1
     classes = " ".join(([f"language-{escape(language)}"] if language else []) + (["highlight"] if coloured else []))
     body = numbered(lines, begin) if code else ""
     named = f' data-language="{escape(language)}"' if language else ""

@@ -21,7 +21,7 @@ _FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True)
 @lru_cache(maxsize=256)
 def _by_language(language: str) -> Lexer | None:
     try:
-        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        return get_lexer_by_name(language, stripnl=False)
     except ClassNotFound:
         return None
 
@@ -29,7 +29,7 @@ def _by_language(language: str) -> Lexer | None:
 @lru_cache(maxsize=256)
 def _by_name(name: str) -> Lexer | None:
     try:
-        return get_lexer_for_filename(name, stripnl=False, ensurenl=False)
+        return get_lexer_for_filename(name, stripnl=False)
     except ClassNotFound:
         return None
 

@@ -44,8 +44,12 @@ def as_written(link: Link | Asset) -> Resolved:
 class Addresses:
     """Writes the opening tags of links and whole images."""
 
-    def __init__(self, resolve: Resolve, anchors: Collection[str], images: Collection[str]) -> None:
+    def __init__(
+        self, resolve: Resolve, anchors: Collection[str], images: Collection[str], *, labels: bool = False
+    ) -> None:
+        """``labels``: what is no anchor of this document may be a label of another one, which the room knows."""
         self._resolve = resolve
+        self._labels = labels and resolve is not as_written
         self._anchors = frozenset(anchors)
         self._images = frozenset(host.lower() for host in images)
 
@@ -56,6 +60,8 @@ class Addresses:
         if link.fragment.lower() in ("", "top"):
             return Resolved(f"#{link.fragment}")
         anchor = match_fragment(link.fragment, self._anchors)
+        if anchor is None and self._labels:
+            return self._resolve(link)
         if anchor is None:
             return Resolved(None, "broken", "no such section on this page")
         return Resolved(f"#{anchor.replace('%', '%25')}")
