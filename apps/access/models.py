@@ -19,6 +19,8 @@ class User(AbstractUser):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     session_epoch = models.PositiveIntegerField(default=0, editable=False)
     """Raised to end every session of the user at once."""
+    administrator_by_provider = models.BooleanField(default=False, editable=False)
+    """Superuser by the provider's claim only, so that the claim may take it back."""
 
     def get_session_auth_hash(self) -> str:
         return self._epoch_hash()
