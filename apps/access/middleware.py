@@ -25,7 +25,8 @@ OPEN_PATHS = frozenset({"/healthz", "/readyz", "/login", "/api/schema", "/api/do
 OPEN_PREFIXES = ("/static/", "/webhooks/")
 """Addresses that need nobody signed in; pinned by a test. Webhooks prove themselves by their signature."""
 
-OWN_PROOF_PREFIXES = ("/api/", "/mcp")
+OWN_PROOF_PREFIXES = ("/api/", "/mcp/")
+OWN_PROOF_PATHS = frozenset({"/mcp"})
 """Doors for programs, which authenticate by token and answer 401 instead of sending anyone to a page."""
 
 ACCOUNT_PREFIXES = ("/admin", "/account", "/view-as")
@@ -77,7 +78,7 @@ class SignInGate:
         path = request.path_info
         if path in OPEN_PATHS or path.startswith(OPEN_PREFIXES):
             return self.get_response(request)
-        if path.startswith(OWN_PROOF_PREFIXES):
+        if path in OWN_PROOF_PATHS or path.startswith(OWN_PROOF_PREFIXES):
             if is_api(request) and not self._may_pass(request) and "Authorization" not in request.headers:
                 return _answer(request, Unauthenticated())
         elif not self._may_pass(request):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,4 +64,8 @@ def client_address(request: HttpRequest) -> str:
     if not hops:
         return remote
     chain = [part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()]
-    return chain[-hops] if len(chain) >= hops else (chain[0] if chain else remote)
+    named = chain[-hops] if len(chain) >= hops else (chain[0] if chain else remote)
+    try:
+        return str(ipaddress.ip_address(named))
+    except ValueError:
+        return remote

@@ -213,3 +213,4 @@ def test_unsafe_session_requests_need_the_csrf_token(user: User) -> None:
     answer = client.post("/api/me/tokens", {"name": "a", "scopes": ["read"]}, content_type="application/json")
     assert answer.status_code == 403
     assert answer["Content-Type"] == "application/problem+json"
+    assert "CSRF" in answer.json()["message"]

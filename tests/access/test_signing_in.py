@@ -114,6 +114,7 @@ def test_an_inactive_account_does_not_open(user: User) -> None:
         (1, "6.6.6.6, 198.51.100.1", "198.51.100.1"),
         (2, "6.6.6.6, 198.51.100.1, 192.0.2.1", "198.51.100.1"),
         (2, "", "203.0.113.7"),
+        (1, "not an address", "203.0.113.7"),
     ],
 )
 def test_the_address_comes_from_as_many_proxies_as_are_trusted(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication, get_authorization_header
+from rest_framework.exceptions import PermissionDenied
 
 from apps.access import origin, tokens
-from apps.access.errors import Unauthenticated
+from apps.access.errors import Forbidden, Unauthenticated
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -47,5 +48,10 @@ class TokenAuthentication(BaseAuthentication):
 class CsrfSessionAuthentication(SessionAuthentication):
     """The portal's session; unsafe methods need the CSRF token."""
 
-    def authenticate(self, request: Request) -> tuple[Any, None] | None:
-        return super().authenticate(request)
+    def enforce_csrf(self, request: Request) -> None:
+        try:
+            super().enforce_csrf(request)
+        except PermissionDenied:
+            raise Forbidden(
+                "The CSRF token is missing or wrong: send the X-CSRFToken header, or use an API token instead."
+            ) from None
