@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from django.contrib import admin
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
+from django_q.models import Failure, OrmQ, Schedule, Success
 
 from apps.access.admin_base import ReadOnlyAdmin, act_on_rows
 from apps.access.sources import source_models
@@ -46,6 +47,13 @@ class SourceFilter(admin.SimpleListFilter):
             return queryset if self.value() is None else queryset.none()
         kind, _, source_id = str(self.value()).partition(":")
         return queryset.filter(source_kind=kind, source_id=source_id)
+
+
+# SECURITY: messages are signed pickles and failures hold tracebacks; the queue's own pages would show both, of all
+# sources, to whoever has Django's permissions on these tables.
+for table in (Schedule, Success, Failure, OrmQ):
+    if admin.site.is_registered(table):
+        admin.site.unregister(table)
 
 
 @admin.register(Job)

@@ -29,6 +29,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
+from django.conf import settings
 from django.utils import timezone
 
 from apps.jobs import heartbeat
@@ -156,8 +157,13 @@ class Clusters:
 
 
 def hung(older_than: timedelta = timedelta(seconds=HANG_SECONDS)) -> bool:
-    """Whether a message has waited in the queue for longer than that without any cluster taking it: every worker of
-    every machine is busy, gone or hangs. For health pages; needs the database."""
+    """Whether a message has waited in the queue for longer than that although not every worker is at work: clusters are
+    gone or hang. For health pages; needs the database."""
     from django_q.models import OrmQ
 
-    return bool(OrmQ.objects.filter(lock__lt=timezone.now() - older_than).exists())
+    from apps.jobs.models import Job, Status
+
+    if not OrmQ.objects.filter(lock__lt=timezone.now() - older_than).exists():
+        return False
+    at_work = Job.objects.filter(status=Status.RUNNING, lease_expires__gt=timezone.now()).count()
+    return bool(at_work < settings.COGRAPH.jobs.workers)

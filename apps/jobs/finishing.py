@@ -35,7 +35,7 @@ def finish(run: JobRun, status: Status, *, code: str = "", message: str = "") ->
 
 def settle(job: Job, status: Status, *, code: str = "", message: str = "") -> None:
     """The finishing transaction, for the worker and for the sweep alike; the caller holds the row."""
-    if status == Status.SUCCESS:
+    if status != Status.CANCELLED:
         job.warnings = len(job.notes) + JobItem.objects.filter(job=job, warning=True).count()
     again, params = job.again and status != Status.CANCELLED, job.again_params
     job.status, job.error_code, job.error_message = status, code, message

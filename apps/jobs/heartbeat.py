@@ -1,11 +1,12 @@
 """Signs of life of one cluster: files in a folder of its own.
 
-``beat``    touched by its worker: answer to a canary while idle, once a second while a job runs
+``beat``    written by its worker: answer to a canary while idle, once a second while a job runs
 ``busy``    locked by the worker while it works, so that its pusher leaves messages to other clusters
 ``handed``  there between the pusher's giving of a message and the worker's taking of it
 ``end``     tells the worker to put its job back and begin no other
 
-Files, not rows: they must work while the database is away, and they concern one machine only.
+Files, not rows: they must work while the database is away, and they concern one machine only. Times in them are of the
+machine's monotonic clock, so that neither a set clock nor a sleeping laptop makes a healthy cluster look dead.
 """
 
 from __future__ import annotations
@@ -32,14 +33,24 @@ def beat() -> None:
     """The worker is alive: run by a canary message when it is idle, and by the lease thread while it works."""
     folder = _folder()
     if folder is not None and folder.is_dir():
-        (folder / "beat").touch()
+        _write_now(folder / "beat")
 
 
 def beat_age(folder: Path) -> float | None:
     """Seconds since the last beat of the cluster of ``folder``; None before the first."""
+    return _age(folder / "beat")
+
+
+def _write_now(path: Path) -> None:
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    fresh.write_text(str(time.monotonic()))
+    fresh.replace(path)
+
+
+def _age(path: Path) -> float | None:
     try:
-        return max(0.0, time.time() - (folder / "beat").stat().st_mtime)
-    except FileNotFoundError:
+        return max(0.0, time.monotonic() - float(path.read_text()))
+    except (FileNotFoundError, ValueError):
         return None
 
 
@@ -61,7 +72,7 @@ def hand_over() -> None:
     """The pusher is about to give its worker a message."""
     folder = _folder()
     if folder is not None and folder.is_dir():
-        (folder / "handed").touch()
+        _write_now(folder / "handed")
 
 
 def can_take() -> bool:
@@ -69,11 +80,9 @@ def can_take() -> bool:
     folder = _folder()
     if folder is None or not folder.is_dir():
         return True
-    try:
-        if time.time() - (folder / "handed").stat().st_mtime < HANDED_SECONDS:
-            return False
-    except FileNotFoundError:
-        pass
+    handed = _age(folder / "handed")
+    if handed is not None and handed < HANDED_SECONDS:
+        return False
     with (folder / "busy").open("a") as lock:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -25,6 +25,7 @@ def register() -> None:
     register_prune(_prune_audit)
     register_prune(retention.prune)
     register_prune(_prune_jobs)
+    register_prune(_prune_queue)
 
 
 def _purge(run: JobRun) -> None:
@@ -66,6 +67,16 @@ def _retention(run: JobRun) -> None:
 
 def _prune_audit(now: datetime) -> int:
     return audit.prune(before=now - timedelta(days=settings.COGRAPH.retention.audit_days))
+
+
+def _prune_queue(now: datetime) -> int:
+    """What the queue itself keeps of calls that failed before a job was claimed."""
+    from django_q.models import Task
+
+    old = Task.objects.filter(stopped__lt=now - timedelta(days=settings.COGRAPH.retention.payload_days))
+    batch = list(old.values_list("pk", flat=True)[:BATCH])
+    Task.objects.filter(pk__in=batch).delete()
+    return len(batch)
 
 
 def _prune_jobs(now: datetime) -> int:

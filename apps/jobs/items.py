@@ -78,8 +78,8 @@ def _text(text: str) -> str:
 
 def _earlier_states(job: Job, paths: list[str]) -> dict[str, str]:
     states: dict[str, str] = {}
-    before = job.retry_of
-    while paths and before is not None and before.status in (Status.ERROR, Status.CANCELLED):
+    before = job.retry_of if paths else None
+    while before is not None and before.status in (Status.ERROR, Status.CANCELLED):
         stored = before.items.filter(path__in=paths, state__in=_STORED).values_list("path", "state")
         states = dict(stored) | states
         before = before.retry_of

@@ -108,8 +108,19 @@ class JobRun:
         """One transaction that holds the job's row: rows, items, counters and progress are stored together, or not.
 
         Raises LeaseLost when another worker may own the job, Cancelled when it was cancelled; then nothing was written.
-        Do not wait for a network or compute for long inside: a transaction idle for a whole lease is ended.
+        Do not wait for a network or compute for long inside: a transaction idle for a whole lease is ended. A batch
+        within a batch is part of it.
         """
+        if self._in_batch:
+            yield
+            return
+        with self._fenced():
+            yield
+            self._write()
+            poison.clear(self.job)
+
+    @contextmanager
+    def _fenced(self) -> Iterator[None]:
         self.check()
         items_before = len(self._items)
         try:
@@ -117,8 +128,6 @@ class JobRun:
                 self._hold()
                 self._in_batch = True
                 yield
-                self._write()
-                poison.clear(self.job)
         except BaseException:
             del self._items[items_before:]
             raise
@@ -209,14 +218,17 @@ class JobRun:
             Item(path, state, reason, message, line, column, size, milliseconds, chunks, warned, dict(details or {}))
         )
         if len(self._items) >= ITEMS_IN_MEMORY and not self._in_batch:
-            with self.batch():
-                pass
+            self._store_items()
+
+    def _store_items(self) -> None:
+        """Between batches; what is under way stays so."""
+        with self._fenced():
+            self._write()
 
     def item_counts(self) -> dict[str, int]:
         """Items so far by state, earlier attempts of this job included; ``warnings`` counts the warned ones."""
         if self._items and not self._in_batch:
-            with self.batch():
-                pass
+            self._store_items()
         elif self._items:
             self._write()
         return item_counts(self.job)

@@ -112,3 +112,10 @@ def test_portal_50_the_list_costs_the_same_for_3_and_30_rows(
             client.force_login(ada)
             with django_assert_max_num_queries(15):  # 12, and three that prolong the session
                 assert client.get(LIST).status_code == 200
+
+
+def test_access_rule_34_the_queue_has_no_pages_of_its_own(client):
+    client.force_login(User.objects.create_superuser("ada", password="x"))
+    assert "/admin/django_q/" not in client.get("/admin/").content.decode()
+    for table in ("ormq", "schedule", "success", "failure", "task"):
+        assert client.get(f"/admin/django_q/{table}/").status_code == 404

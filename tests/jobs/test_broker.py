@@ -5,14 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
 from apps.jobs import heartbeat
 from apps.jobs.broker import CanaryBroker
-from apps.jobs.queue import send
+from apps.jobs.claims import claim
+from apps.jobs.clusters import hung
+from apps.jobs.queue import enqueue, send
 from tests.jobs.conftest import ROOT
 
 pytestmark = pytest.mark.django_db
@@ -60,3 +64,14 @@ def test_a_busy_cluster_leaves_messages_to_others_until_its_worker_is_gone(clust
         worker.kill()
         worker.wait()
     assert names(broker.dequeue()) == ["8f6b1f66-5a0e-4e36-9a4e-2c2f3b1f7c11"]
+
+
+def test_waiting_messages_are_a_sign_of_trouble_only_while_workers_are_free(settings, kind):
+    send("8f6b1f66-5a0e-4e36-9a4e-2c2f3b1f7c11")
+    assert not hung()
+    OrmQ.objects.update(lock=timezone.now() - timedelta(seconds=61))
+    assert hung()
+    name = kind(lambda run: None)
+    for number in range(settings.COGRAPH.jobs.workers):
+        claim(enqueue(name, key=str(number)).job.pk)
+    assert not hung()

@@ -339,3 +339,20 @@ def test_stop_callbacks_run_from_another_thread_and_for_late_comers(kind):
     job = run_job(enqueue(kind(work)).job.pk)
     assert job and job.status == "running"  # its lease is somebody else's affair now
     assert called == ["child", "late"]
+
+
+def test_items_reported_between_batches_do_not_hide_what_is_under_way(kind, make_repository, monkeypatch):
+    monkeypatch.setattr("apps.jobs.running.ITEMS_IN_MEMORY", 3)
+
+    def work(run: JobRun) -> None:
+        run.under_way([("a.md", "1")])
+        for number in range(4):
+            run.item(f"skipped-{number}", "skipped")
+        assert run.item_counts() == {"skipped": 4, "warnings": 0}
+        assert run.job.under_way.count() == 1
+        with run.batch():
+            run.item("a.md", "created")
+        assert run.job.under_way.count() == 0
+
+    job = run_job(enqueue(kind(work, sources=frozenset({"repository"})), source=make_repository()).job.pk)
+    assert job and job.status == "success" and job.items.count() == 5
