@@ -10,7 +10,6 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower
-from django.urls import reverse
 from django.utils import timezone
 
 from apps.access.grants import GroupGrant, UserGrant
@@ -93,7 +92,7 @@ class Collection(Source):
         return f"chars-{self.max_chars}-{self.min_chars}-{self.max_chunks}"
 
     def get_absolute_url(self) -> str:
-        return reverse("collections:collection", args=[self.pk])
+        return f"/docs/{self.pk}"
 
 
 class CollectionUserGrant(UserGrant):
@@ -182,7 +181,7 @@ class Document(models.Model):
         return self.source_key
 
     def get_absolute_url(self) -> str:
-        return reverse("collections:document", args=[self.collection_id, self.pk])
+        return f"/docs/{self.collection_id}/documents/{self.pk}"
 
 
 class DocumentVersion(models.Model):
@@ -225,7 +224,7 @@ class DocumentChunk(Chunk):
         ]
 
     def get_absolute_url(self) -> str:
-        return reverse("retrieval:chunk", args=[self.pk])
+        return f"/chunks/{self.pk}"
 
 
 class LinkState(models.TextChoices):
@@ -260,7 +259,7 @@ class Asset(models.Model):
         return self.source_key
 
     def get_absolute_url(self) -> str:
-        return reverse("collections:asset", args=[self.collection_id, self.pk])
+        return f"/docs/{self.collection_id}/assets/{self.pk}"
 
 
 class DocumentLink(models.Model):

@@ -298,6 +298,8 @@ class _Entries:
     def fields(self, best: NDArray[np.int64]) -> list[dict[int, str]]:
         """For each of the sorted keys ``best``, the units that it holds and where."""
         found: list[dict[int, str]] = [{} for _ in best]
+        if not found:
+            return found
         place = np.searchsorted(best, self.keys)
         place[place == len(best)] = 0
         hits = np.flatnonzero(best[place] == self.keys)

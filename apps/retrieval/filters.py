@@ -1,0 +1,91 @@
+"""Filters of a search as conditions on the chunks of each store. They narrow the candidates, never the answer."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from apps.access.errors import Invalid
+from apps.indexing.stores import ChunkStore
+from apps.repos.discovery import Kind
+from apps.repos.globs import BadPattern, check_pattern, compile_pattern
+from apps.retrieval.values import Filters
+
+DOC_KINDS = {
+    "doc": Kind.REPO_DOC,
+    "example": Kind.EXAMPLE,
+    "test": Kind.TEST,
+    "config": Kind.CONFIG,
+    "workflow": Kind.WORKFLOW,
+}
+KINDS = ("doc", "collection", "code", "example", "test", "config", "workflow")
+GLOB_SIGNS = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """``conditions`` by store; ``source_kinds`` None for all, else the kinds of source that can match at all."""
+
+    conditions: Mapping[str, Q]
+    source_kinds: frozenset[str] | None
+
+
+def narrow(filters: Filters, stores: tuple[ChunkStore, ...]) -> Narrowing:
+    """The docs block's share of ``filters``; a language of code leaves nothing of it."""
+    kinds: set[str] | None = None
+    if filters.kinds:
+        kinds = set()
+        if "collection" in filters.kinds:
+            kinds.add("collection")
+        if filters.kinds & DOC_KINDS.keys():
+            kinds.add("repository")
+    if filters.language:
+        kinds = set()
+    conditions: dict[str, Q] = {}
+    for store in stores:
+        condition = _of_store(filters, store)
+        if condition:
+            conditions[store.name] = condition
+    return Narrowing(conditions, frozenset(kinds) if kinds is not None else None)
+
+
+def _of_store(filters: Filters, store: ChunkStore) -> Q:
+    document = store.document_field
+    condition = Q()
+    if filters.path:
+        if GLOB_SIGNS & set(filters.path):
+            condition &= Q(**{f"{store.path_field}__regex": _glob(filters.path)})
+        else:
+            condition &= Q(**{f"{store.path_field}__startswith": filters.path.lstrip("/")})
+    if filters.kinds and store.source_kind == "repository":
+        wanted = [DOC_KINDS[kind].value for kind in sorted(filters.kinds) if kind in DOC_KINDS]
+        condition &= Q(**{f"{document}__kind__in": wanted})
+    for name in ("type", "status"):
+        value = getattr(filters, name)
+        if value:
+            condition &= Q(**{f"{document}__frontmatter__{name}__iexact": value})
+    if filters.tag:
+        tags = f"{document}__frontmatter__tags"
+        condition &= Q(**{f"{tags}__contains": [filters.tag]}) | Q(**{tags: filters.tag})
+    written = f"{document}__committed_at" if store.source_kind == "repository" else f"{document}__changed_at"
+    if filters.since:
+        condition &= Q(**{f"{written}__gte": _midnight(filters.since)})
+    if filters.until:
+        condition &= Q(**{f"{written}__lt": _midnight(filters.until + datetime.timedelta(days=1))})
+    return condition
+
+
+def _glob(pattern: str) -> str:
+    """The glob for the database. Raises Invalid for one that cannot be used."""
+    try:
+        check_pattern(pattern)
+    except BadPattern as error:
+        raise Invalid(f"The path filter cannot be used: {error}.", field="path") from None
+    return f"^(?:{compile_pattern(pattern).pattern})$"
+
+
+def _midnight(day: datetime.date) -> datetime.datetime:
+    return datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC)
