@@ -22,7 +22,7 @@ from apps.markup.values import Block, BlockKind, Link, Skipped
 from apps.markup.wikilinks import without_brackets
 
 _MARKDOWN = pyromark.Markdown(options=OPTIONS)
-_EXPLICIT_ANCHOR = re.compile(r"\s*\{#([^\s{}]+)\}$")
+_EXPLICIT_ANCHOR = re.compile(r"\{#([^\s{}]+)\}\Z")
 _LEVELS = {"H1": 1, "H2": 2, "H3": 3, "H4": 4, "H5": 5, "H6": 6}
 _make_link = fast(Link)
 
@@ -304,10 +304,10 @@ def _read_heading(
     if len(tree.wiki) > brackets_before:
         text = without_brackets(text)
     anchor = ""
-    if text.endswith("}") and (explicit := _EXPLICIT_ANCHOR.search(text)):
-        written = tree.raw.rfind(f"{{#{explicit[1]}}}".encode(), start, end)
+    if text.endswith("}") and (explicit := _EXPLICIT_ANCHOR.match(text, max(text.rfind("{#"), 0))):
+        written = tree.raw.rfind(explicit[0].encode(), start, end)
         if written >= 0 and tree.raw[written - 1 : written] != b"\\":
-            text, anchor = text[: explicit.start()], explicit[1]
+            text, anchor = text[: explicit.start()].rstrip(), explicit[1]
     anchor = tree.anchors.claim(anchor or slugify(text))
     if not text and not nested:
         # An empty heading opens no section: what it holds belongs to the one before.

@@ -158,6 +158,7 @@ class _Reader:
                 elif mark == b"${":
                     open_marks.append(b"{")
             elif token["open"]:
+                self._budget -= len(raw) - place
                 return None
             elif mark in (b"`", b"(", b"[", b"{"):
                 open_marks.append(mark)

@@ -115,7 +115,9 @@ def _match(text: str, place: int) -> WikiLink | None:
     match = _BODY.match(text, place)
     if not match or len(match[1]) > _MAX_CHARACTERS:
         return None
-    slashes = len(text[:place]) - len(text[:place].rstrip("\\")) if text[place - 1 : place] == "\\" else 0
+    slashes = 0
+    while slashes < place and text[place - slashes - 1] == "\\":
+        slashes += 1
     before = text[place - 1] if place else ""
     if slashes % 2 or before.isalnum() or before == "_":
         return None

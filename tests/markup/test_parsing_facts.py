@@ -396,6 +396,9 @@ def test_markup_fact_38_restructured_text(read: Read) -> None:
         "https://" * 100_000,
         "`" * 100_000 + "a",
         "[" * 100_000,
+        "# a" + " " * 200_000 + "b}",
+        "# " + "\\[[" * 100_000,
+        "- " * 40 + "a" + "\n" * 400_000,
     ],
     ids=lambda source: source[:6],
 )
