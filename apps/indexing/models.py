@@ -211,7 +211,9 @@ class Vector(models.Model):
     """
 
     pk = models.CompositePrimaryKey("profile_id", "number", "hash", "generation")
-    profile = models.ForeignKey(EmbeddingProfile, on_delete=models.CASCADE, db_index=False, related_name="+")
+    profile = models.ForeignKey(
+        EmbeddingProfile, on_delete=models.CASCADE, db_index=False, db_constraint=False, related_name="+"
+    )
     number = models.IntegerField()
     hash = models.BinaryField()
     generation = models.SmallIntegerField(default=0)
