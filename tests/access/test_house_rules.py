@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,13 @@ FLAGS = {"is_superuser"}
 FLAG_ALLOWED = ALLOWED | {"apps/access/accounts.py", "apps/access/admin.py"}
 
 
-def sources() -> Iterator[tuple[str, ast.Module]]:
+@functools.cache
+def sources() -> tuple[tuple[str, ast.Module], ...]:
+    """Every module of the project with its tree."""
+    return tuple(_parsed())
+
+
+def _parsed() -> Iterator[tuple[str, ast.Module]]:
     for folder in ("apps", "cograph_site"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             name = str(path.relative_to(ROOT))
