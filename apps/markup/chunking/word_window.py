@@ -91,7 +91,7 @@ def _joined(parsed: ParsedDocument, derivation: Derivation) -> Iterator[tuple[Se
                 waiting = begin
             continue
         waiting = None
-        if not derivation.removed(begin.start_byte, section.end_byte):
+        if not parsed.removed_spans or not derivation.removed(begin.start_byte, section.end_byte):
             yield section, begin.start_byte, begin.start_line
 
 

@@ -10,16 +10,22 @@ import re
 
 import regex
 
+from apps.markup.words import count_words as _count_bytes
+
 _UNSPACED = (
     r"[[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}"
     r"\p{Script=Myanmar}]&&\p{L}]"
 )
-_MIXED = regex.compile(rf"{_UNSPACED}\p{{M}}*|(?:(?!{_UNSPACED})\S)+", regex.V1)
+_MIXED = regex.compile(rf"{_UNSPACED}\p{{M}}*|(?:(?!{_UNSPACED})[^\s\x1c-\x1f])+", regex.V1)
 _ANY_UNSPACED = regex.compile(_UNSPACED, regex.V1)
 # The blocks that hold these scripts, roughly, and none of the punctuation, arrows and emoji of other texts.
-_MAYBE = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u19ff\u2e80-\ua4cf\ua9e0-\uaa7f\uf900-\ufaff\uff66-\uff9f\U00016f00-\U00016fff\U0001aff0-\U0001b16f\U0001f200-\U0001f200\U00020000-\U0003ffff]"
+_BLOCKS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u19ff\u2e80-\ua4cf\ua9e0-\uaa7f\uf900-\ufaff\uff66-\uff9f"
+    "\U00016f00-\U00016fff\U0001aff0-\U0001b16f\U0001f200-\U0001f2ff\U00020000-\U0003ffff"
 )
+_MAYBE = re.compile(f"[{_BLOCKS}]")
+_MAYBE_RUN = re.compile(f"[{_BLOCKS}][{_BLOCKS}\u0300-\u036f\ufe00-\ufe0f]*")
+_LETTER = regex.compile(rf"{_UNSPACED}\p{{M}}*", regex.V1)
 _PLAIN = re.compile(r"\S+")
 _GRAPHEME = regex.compile(r"\X", regex.V1)
 _LOOK_BACK = 64
@@ -36,8 +42,11 @@ def has_unspaced(text: str) -> bool:
 
 def count_words(text: str) -> int:
     """Number of words of ``text``."""
+    if text.isascii():
+        return _count_bytes(text.encode())
     if has_unspaced(text):
-        return sum(1 for _ in _MIXED.finditer(text))
+        # Each letter is set apart, then the runs are counted: only what may be such a letter is looked at closely.
+        text = _MAYBE_RUN.sub(lambda run: _LETTER.sub(" x ", run[0]), text)
     return len(text.split())
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apps.markup.chunking import chunk_words
+from apps.markup.chunking.words import count_words, word_spans
 from apps.markup.decoding import decode
 from apps.markup.parsing import parse
 from apps.markup.values import Chunk, Limits, ParsedDocument, Skipped, WordWindow
@@ -147,3 +150,8 @@ def test_front_matter_is_in_no_chunk() -> None:
 def test_a_kind_label_begins_the_path() -> None:
     [chunk] = chunk_words(read("# A\ntext"), WordWindow(), "Example").chunks
     assert chunk.heading_path == ("Example", "A")
+
+
+@given(st.text(st.sampled_from("a部กำ \né\u0301xー。한か\u3099\x1c\u00a0😀\u2003"), max_size=30))
+def test_counting_and_finding_words_agree(text: str) -> None:
+    assert count_words(text) == len(word_spans(text, longest=1000))

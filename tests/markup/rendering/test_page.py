@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 
+import pyromark
 import pytest
 
 from apps.markup.decoding import decode
+from apps.markup.events import OPTIONS
 from apps.markup.parsing import parse
 from apps.markup.rendering import RENDERER_VERSION, Resolve, Resolved, render, render_source
+from apps.markup.rendering.cleaning import clean
+from apps.markup.rendering.markdown import seen
 from apps.markup.rendering.resolved import as_written
 from apps.markup.values import Asset, Limits, Link, ParsedDocument, Skipped
 
@@ -223,6 +228,22 @@ def test_the_same_input_gives_the_same_bytes(shared: Path) -> None:
     for file in sorted(shared.glob("corpora/vite-docs/**/*.md"))[:40]:
         parsed = read(file.read_bytes(), file.name)
         assert render(parsed) == render(read(file.read_bytes(), file.name))
+
+
+def test_the_page_says_what_the_reference_renderer_says(shared: Path) -> None:
+    def said(html: str) -> str:
+        html = re.sub(
+            r'<(a|span)(?: href="[^"]*")? class="(?:heading-anchor|external-image)"[^>]*>[^<]*</\1>', "", html
+        )
+        html = re.sub(r'<p class="note-title">[^<]*</p>', "", html)
+        return re.sub(r"\s+", "", unescape(re.sub(r"<[^>]*>", "", html))).replace("[[", "").replace("]]", "")
+
+    files = sorted(shared.glob("corpora/**/*.md"))
+    assert len(files) > 100
+    for file in files:
+        parsed = read(file.read_bytes(), file.name)
+        reference = clean(pyromark.html(seen(parsed), options=OPTIONS))
+        assert said(render(parsed)) == said(reference), file.name
 
 
 @pytest.mark.parametrize("folder", ["vite-docs", "canonical-samples"])
