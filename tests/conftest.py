@@ -44,7 +44,13 @@ def _start() -> None:
     os.environ["COGRAPH_DATA_DIR"] = str(root / "var")
     settings.DATABASES["default"].update(dj_database_url.parse(os.environ["DATABASE_URL"]))
     os.environ["COGRAPH_DJANGO_SECRET_KEY"] = settings.SECRET_KEY  # workers check what this process has signed
-    settings.COGRAPH = dataclasses.replace(settings.COGRAPH, data_dir=os.environ["COGRAPH_DATA_DIR"])
+    # Vectors without a model: the tests of the model itself ask for it.
+    os.environ["COGRAPH_EMBEDDING__BACKEND"] = "hashing"
+    settings.COGRAPH = dataclasses.replace(
+        settings.COGRAPH,
+        data_dir=os.environ["COGRAPH_DATA_DIR"],
+        embedding=dataclasses.replace(settings.COGRAPH.embedding, backend="hashing"),
+    )
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.STATIC_ROOT = settings.COGRAPH.data_path / "static"
     settings.STATIC_ROOT.mkdir(parents=True)

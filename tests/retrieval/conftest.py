@@ -1,8 +1,7 @@
-"""A small library in a collection, with vectors by the hashing embedder."""
+"""A small library in a collection."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,13 +24,6 @@ Ask = Callable[..., Answer]
 def _end_readers() -> Iterator[None]:
     yield
     close_shared_pool()
-
-
-@pytest.fixture(autouse=True)
-def embedder(settings: Any) -> None:
-    settings.COGRAPH = dataclasses.replace(
-        settings.COGRAPH, embedding=dataclasses.replace(settings.COGRAPH.embedding, backend="hashing")
-    )
 
 
 @pytest.fixture
