@@ -315,7 +315,7 @@ class RepositoryDocumentChunk(Chunk):
 
 class LinkState(models.TextChoices):
     RESOLVED = "resolved", "resolved"
-    ANCHOR_MISSING = "anchor_missing", "anchor missing"
+    ANCHOR_MISSING = "anchor missing", "anchor missing"
     ASSET = "asset", "asset"
     EXTERNAL = "external", "external"
     BROKEN = "broken", "broken"

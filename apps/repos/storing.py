@@ -15,9 +15,9 @@ from apps.indexing.observers import Act, DocumentChange, DocumentRef, documents_
 from apps.markup.values import Chunk
 from apps.repos.discovery import is_side
 from apps.repos.git.values import CommitInfo, Entry, raw_or_none
+from apps.repos.links import copy_links
 from apps.repos.models import (
     DocumentState,
-    LinkState,
     Repository,
     RepositoryDocument,
     RepositoryDocumentChunk,
@@ -318,28 +318,9 @@ class Writer:
         old = [id_ for id_, outcome in zip(ids, outcomes, strict=True) if outcome.known is not None]
         if old:
             RepositoryDocumentLink.objects.filter(document__in=old).delete()
-        RepositoryDocumentLink.objects.bulk_create(
-            [
-                RepositoryDocumentLink(
-                    repository=self.repository,
-                    document_id=id_,
-                    link_type=use.link_type,
-                    href=use.href,
-                    text=use.text,
-                    lines=list(use.lines),
-                    path=use.path,
-                    fragment=use.fragment,
-                    alias=use.alias,
-                    rel_type=use.rel_type[:60],
-                    field=use.field,
-                    embed=use.embed,
-                    image=use.image,
-                    state=LinkState.EXTERNAL if use.link_type == "absolute" else LinkState.BROKEN,
-                )
-                for id_, outcome in zip(ids, outcomes, strict=True)
-                for use in outcome.read.links
-            ],
-            batch_size=2000,
+        copy_links(
+            self.repository,
+            ((id_, use) for id_, outcome in zip(ids, outcomes, strict=True) for use in outcome.read.links),
         )
 
 

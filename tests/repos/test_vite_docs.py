@@ -54,7 +54,7 @@ def test_repos_vite_docs_twice(vite: Upstream, portal: Portal) -> None:
     assert len(queries) < 60, "no query in a loop"
     links = RepositoryDocumentLink.objects.filter(repository=repository)
     from_root = links.filter(href__startswith="/guide/")
-    assert from_root.filter(state__in=("resolved", "anchor_missing")).count() == from_root.count()
+    assert from_root.filter(state__in=("resolved", "anchor missing")).count() == from_root.count()
     assert load_tree(repository).pages.keys() == set(documents.values_list("path", flat=True))
 
 

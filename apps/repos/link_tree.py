@@ -1,0 +1,278 @@
+"""Where one link leads within a commit (``repository-documents.md`` 9.1, ``collections.md`` 6). Pure, in memory."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import unquote
+
+from apps.markup.anchors import match_fragment, slugify
+from apps.markup.edge_types import EDGE_TYPES
+from apps.markup.links import DOCUMENT_ENDINGS, Candidates, KeyGroup, candidates
+from apps.markup.nearest import NearestNames
+from apps.repos.hosts import own_path
+
+FOLDER_PAGES = ("index", "README", "_index")
+SHOWN_CANDIDATES = 10
+SUGGESTED_AT_MOST = 500
+"""Addresses of one run for which a near name is looked for; more say that a whole tree is missing."""
+LINES = re.compile(r"L\d+(?:-L?\d+)?")
+BLANKS = re.compile(r"[\s_]+")
+
+RESOLVED, ANCHOR_MISSING, ASSET, EXTERNAL, BROKEN = "resolved", "anchor missing", "asset", "external", "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What links must know of a document. ``slug`` is the one of its header, not of its address."""
+
+    id: uuid.UUID
+    path: str
+    title: str
+    anchors: frozenset[str] = frozenset()
+    slug: str = ""
+    aliases: tuple[str, ...] = ()
+    canonical: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A link as its document holds it."""
+
+    link_type: str
+    href: str
+    fragment: str = ""
+    rel_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """``document`` with its ``path``, else the ``path`` of a tracked file or folder. ``rule`` is that of collections
+    6.3."""
+
+    state: str
+    reason: str = ""
+    rule: int | None = None
+    document: uuid.UUID | None = None
+    path: str = ""
+    anchor: str = ""
+    candidates: tuple[str, ...] = ()
+    suggestion: str = ""
+
+
+class LinkTree:
+    """Every tracked path, folder and document of one commit, ready to be asked for links."""
+
+    def __init__(
+        self, paths: Iterable[str], pages: Sequence[Page], roots: Sequence[str] = (), git_url: str = ""
+    ) -> None:
+        self.pages = {page.path: page for page in pages}
+        self.by_id = {page.id: page for page in pages}
+        self.paths = set(paths) | set(self.pages)
+        self.folders = _folders(self.paths)
+        self.roots = tuple(dict.fromkeys(root.strip("/") for root in roots))
+        self.git_url = git_url
+        self._names: defaultdict[str, list[str]] = defaultdict(list)
+        self._folded_names: defaultdict[str, list[str]] = defaultdict(list)
+        self._steps: tuple[defaultdict[str, list[Page]], ...] = tuple(defaultdict(list) for _ in range(4))
+        self._suggestions = 0
+        for page in pages:
+            self._learn(page)
+
+    def _learn(self, page: Page) -> None:
+        name = posixpath.basename(page.path)
+        stem = name.rsplit(".", 1)[0] if "." in name.lstrip(".") else name
+        for word in dict.fromkeys((name, stem)):
+            self._names[word].append(page.path)
+            self._folded_names[word.casefold()].append(page.path)
+        slugs, aliases, stems, titles = self._steps
+        if page.slug:
+            slugs[name_key(page.slug)].append(page)
+        for alias in page.aliases:
+            aliases[name_key(alias)].append(page)
+        stems[name_key(name)].append(page)
+        titles[name_key(page.title)].append(page)
+
+    def resolve(self, source: Page, link: Written) -> Resolution:
+        """Where ``link`` on ``source`` leads; asks nothing but this tree."""
+        if link.link_type == "wiki":
+            return self._wiki(source, link)
+        if link.link_type == "anchor":
+            return self._own_anchor(source, link.fragment)
+        if link.link_type != "absolute":
+            return self._by_path(candidates(link.href, source.path, self._roots_of(source.path)), link.fragment)
+        inside = own_path(self.git_url, link.href)
+        if inside is None:
+            return Resolution(EXTERNAL)
+        place, _, fragment = inside.partition("#")
+        return self._by_path(candidates("/" + place, source.path), fragment)
+
+    def _roots_of(self, path: str) -> tuple[str, ...]:
+        """Folders named ``docs`` above the document, the nearest first, then the one in the root and those set."""
+        found: dict[str, None] = {}
+        folder = posixpath.dirname(path)
+        while folder:
+            if posixpath.basename(folder).lower() == "docs":
+                found[folder] = None
+            folder = posixpath.dirname(folder)
+        found["docs"] = None
+        return (*found, *self.roots)
+
+    def _own_anchor(self, source: Page, fragment: str) -> Resolution:
+        if source.path.endswith(".rst") and match_fragment(fragment, source.anchors) is None:
+            # A label of reStructuredText is known in the whole source.
+            holders = [page for page in self._labels.get(fragment, ()) if page is not source]
+            if len(holders) == 1:
+                return self._at(holders[0].path, fragment, None)
+        return self._at(source.path, fragment, None)
+
+    def _by_path(self, tried: Candidates, fragment: str) -> Resolution:
+        if tried.outside:
+            return Resolution(BROKEN, "outside")
+        folder: tuple[int, str] | None = None
+        for group in tried.groups():
+            if group.rule > 5 and folder is not None:
+                break
+            hits = sorted({path for key in group.keys for path in self._hits(group, key)})
+            if len(hits) > 1:
+                return _ambiguous(group.rule, hits)
+            if hits:
+                return self._at(hits[0], fragment, group.rule)
+            if folder is None and group.match == "exact":
+                folder = next(((group.rule, key) for key in group.keys if key in self.folders), None)
+        if folder is not None:
+            return Resolution(ASSET, rule=folder[0], path=folder[1])
+        return Resolution(BROKEN, "not found", suggestion=self._near(tried.path))
+
+    def _hits(self, group: KeyGroup, key: str) -> Iterable[str]:
+        if group.match == "exact":
+            return (key,) if group.rule and key in self.paths else ()
+        known = {"fold": self._folded, "name": self._names, "name_fold": self._folded_names}[group.match]
+        return known.get(key, ())
+
+    def _wiki(self, source: Page, link: Written) -> Resolution:
+        name, _, heading = link.href.partition("#")
+        rule = 8
+        if link.rel_type:
+            rule, name = 9, name.partition("::")[2]
+            if link.rel_type.replace("-", "_") not in EDGE_TYPES:
+                return Resolution(BROKEN, "unknown type", 9)
+        name = name.strip()
+        prefix, colon, rest = name.partition(":")
+        if colon and rest and " " not in name and re.fullmatch(r"[A-Za-z0-9._/~-]+", prefix):
+            return Resolution(EXTERNAL)  # a page of another source: the graph's matter
+        fragment = heading if heading.startswith("^") else slugify(heading) if heading else ""
+        if not name:
+            return self._at(source.path, fragment, rule)
+        for hits in self._steps_of(name, source.path):
+            if len(hits) == 1:
+                return self._at(hits[0].path, fragment, rule)
+            if hits:
+                return _ambiguous(rule, [page.path for page in hits])
+        return Resolution(BROKEN, "not found", suggestion=self._near(name))
+
+    def _steps_of(self, name: str, source_path: str) -> Iterator[list[Page]]:
+        """The steps of a name, canonical pages first within each: slug, alias, path, stem, title."""
+        key, last = name_key(name), name_key(name.rsplit("/", 1)[-1])
+        slugs, aliases, stems, titles = self._steps
+        yield _preferred(slugs.get(key, []))
+        yield _preferred(aliases.get(key, []))
+        yield self._pages_at(name, source_path)
+        if "/" not in name:
+            yield _preferred(stems.get(last, []))
+        yield _preferred(titles.get(key, []))
+
+    def _pages_at(self, name: str, source_path: str) -> list[Page]:
+        for group in candidates(name, source_path).groups():
+            if group.match in {"exact", "fold"}:
+                hits = {path for key in group.keys for path in self._hits(group, key) if path in self.pages}
+                if hits:
+                    return [self.pages[path] for path in sorted(hits)]
+        return []
+
+    def _at(self, path: str, fragment: str, rule: int | None) -> Resolution:
+        page = self.pages.get(path)
+        if page is None:
+            return Resolution(ASSET, rule=rule, path=path)
+        if not fragment or fragment.startswith("^"):
+            return Resolution(RESOLVED, rule=rule, document=page.id, path=path)
+        anchor = match_fragment(fragment, page.anchors)
+        if anchor is None and LINES.fullmatch(fragment):
+            anchor = fragment
+        if anchor is not None:
+            return Resolution(RESOLVED, rule=rule, document=page.id, path=path, anchor=anchor)
+        near = NearestNames(page.anchors).find(slugify(unquote(fragment)))
+        suggestion = f"#{near}" if near else ""
+        return Resolution(ANCHOR_MISSING, "anchor", rule, page.id, path, suggestion=suggestion)
+
+    def _near(self, written: str) -> str:
+        """The path of the nearest name, at least 60 % alike; shown, never bound."""
+        self._suggestions += 1
+        if self._suggestions > SUGGESTED_AT_MOST:
+            return ""
+        near = self._near_names.find(written.rstrip("/").rsplit("/", 1)[-1])
+        return min(self._names[near]) if near else ""
+
+    @cached_property
+    def _near_names(self) -> NearestNames:
+        return NearestNames(self._names)
+
+    @cached_property
+    def _folded(self) -> dict[str, list[str]]:
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for path in self.paths:
+            found[path.casefold()].append(path)
+        return found
+
+    @cached_property
+    def _labels(self) -> dict[str, list[Page]]:
+        found: defaultdict[str, list[Page]] = defaultdict(list)
+        for page in self.pages.values():
+            if page.path.endswith(".rst"):
+                for anchor in page.anchors:
+                    found[anchor].append(page)
+        return found
+
+
+def folder_page(tree: LinkTree, folder: str) -> Page | None:
+    """The page that stands for a folder, if it has one."""
+    for name in FOLDER_PAGES:
+        for ending in DOCUMENT_ENDINGS:
+            page = tree.pages.get(posixpath.join(folder, name + ending))
+            if page is not None:
+                return page
+    return None
+
+
+def name_key(name: str) -> str:
+    """One spelling of a name: NFC, case folded, without the ending of a text file, blanks and ``_`` as ``-``."""
+    text = unicodedata.normalize("NFC", name).strip().casefold()
+    for ending in (".markdown", ".mdx", ".md", ".rst", ".txt"):
+        if text.endswith(ending) and len(text) > len(ending):
+            text = text.removesuffix(ending)
+            break
+    return BLANKS.sub("-", text)
+
+
+def _folders(paths: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for path in paths:
+        folder = posixpath.dirname(path)
+        while folder and folder not in found:
+            found.add(folder)
+            folder = posixpath.dirname(folder)
+    return found
+
+
+def _preferred(pages: list[Page]) -> list[Page]:
+    return [page for page in pages if page.canonical] or list({page.id: page for page in pages}.values())
+
+
+def _ambiguous(rule: int, paths: Iterable[str]) -> Resolution:
+    return Resolution(BROKEN, "ambiguous", rule, candidates=tuple(sorted(paths)[:SHOWN_CANDIDATES]))

@@ -1,0 +1,196 @@
+"""What a sync costs: stages, a floor of the same rows, a sync with nothing to do, memory.
+
+    nice pytest -s tests/bench/sync.py              BENCH_DOCUMENTS=2000 documents made from real ones
+
+CPU seconds (ours, git and parser children, database backend), not wall clock. The floor reads the same blobs, parses
+and chunks the same files without child processes, copies the same rows into bare tables, builds the same indexes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from apps.access.models import User
+from apps.markup.values import WordWindow
+from apps.repos import files, links, remotes, storing, sync
+from apps.repos.git.blobs import blob_reader
+from apps.repos.git.listing import list_tree
+from apps.repos.models import RepositoryDocument, RepositoryDocumentChunk
+from apps.repos.reading import read_file
+from tests.repos.conftest import Portal, Upstream
+
+SHARED = Path(os.environ.get("BENCH_FOLDER", Path(__file__).resolve().parents[3] / "shared")) / "corpora"
+DOCUMENTS = int(os.environ.get("BENCH_DOCUMENTS", "1000"))
+TABLES = (
+    "repo_documents",
+    "repo_document_chunks",
+    "repo_document_links",
+    "repo_files",
+    "indexing_posting",
+    "indexing_indexeddocument",
+)
+
+
+def backend_seconds() -> float:
+    """Of all backends of this database together."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")
+        pids = [pid for (pid,) in cursor.fetchall()]
+    return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in pids) / 1e9
+
+
+class Clock:
+    """CPU seconds of ours, of ended children and of the database backend since the last look."""
+
+    def __init__(self) -> None:
+        self.marks = self._read()
+
+    def _read(self) -> tuple[float, float, float]:
+        own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+        return (
+            own.ru_utime + own.ru_stime,
+            children.ru_utime + children.ru_stime,
+            backend_seconds(),
+        )
+
+    def lap(self) -> tuple[float, float, float]:
+        now = self._read()
+        spent = tuple(after - before for after, before in zip(now, self.marks, strict=True))
+        self.marks = now
+        return spent  # type: ignore[return-value]
+
+
+@contextlib.contextmanager
+def stages() -> Iterator[dict[str, float]]:
+    """Wall seconds inside the named functions, children of each other included."""
+    spent: dict[str, float] = defaultdict(float)
+    patched = []
+
+    def wrap(place: Any, name: str, label: str) -> None:
+        inner = getattr(place, name)
+
+        def timed(*arguments: Any, **options: Any) -> Any:
+            started = time.perf_counter()
+            try:
+                return inner(*arguments, **options)
+            finally:
+                spent[label] += time.perf_counter() - started
+
+        patched.append((place, name, inner))
+        setattr(place, name, timed)
+
+    wrap(sync, "fetch", "fetch")
+    wrap(sync, "list_tree", "list")
+    wrap(sync, "last_changes", "commit dates")
+    wrap(sync._Sync, "_outcomes", "read + parse + chunk")
+    wrap(storing.Writer, "store", "store documents, chunks, links")
+    wrap(storing, "store_documents", "  of that chunks and postings")
+    wrap(files, "_copy", "file rows")
+    wrap(links, "resolve_links", "links")
+    try:
+        yield spent
+    finally:
+        for place, name, inner in patched:
+            setattr(place, name, inner)
+
+
+def corpus(upstream: Upstream) -> None:
+    sources = sorted((SHARED / "vite-docs" / "tree").rglob("*.md"))
+    texts = [path.read_text(encoding="utf-8")[:60_000] for path in sources]
+    for number in range(DOCUMENTS):
+        text = texts[number % len(texts)].replace("Vite", f"Vite{number}")
+        path = upstream.path / f"docs/d{number % 40:02}/p{number:05}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    upstream.commit()
+
+
+def floor(repository: Any) -> tuple[float, float, float]:
+    """The same work in its barest form."""
+    clock = Clock()
+    mirror = remotes.mirror(repository).directory
+    limits, profile = sync.limits_of_settings(), WordWindow()
+    entries = list_tree(mirror, repository.synced_commit)
+    with blob_reader(mirror) as blobs:
+        for entry, raw in zip(entries, blobs.read_many([entry.blob for entry in entries]), strict=True):
+            read_file(raw or b"", entry.path, "repo_doc", limits, profile)
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"CREATE TEMP TABLE floor_{table} AS SELECT * FROM {table} WITH NO DATA")
+            with cursor.copy(f"COPY {table} TO STDOUT (FORMAT binary)") as out:
+                data = b"".join(map(bytes, out))
+            if table == "repo_documents":
+                clock_before = clock.lap()
+            with cursor.copy(f"COPY floor_{table} FROM STDIN (FORMAT binary)") as into:
+                into.write(data)
+            cursor.execute("SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename = %s", [table])
+            for number, (definition,) in enumerate(cursor.fetchall()):
+                head, _, tail = definition.partition(f" ON public.{table} ")
+                cursor.execute(f"{head.rsplit(' ', 1)[0]} floor_{table}_{number} ON floor_{table} {tail}")
+    spent = clock.lap()
+    return tuple(one + other for one, other in zip(clock_before, spent, strict=True))  # type: ignore[return-value]
+
+
+def noop(repository: Any, portal: Portal) -> tuple[float, float]:
+    """CPU of a sync that lists and finds nothing, and of two listings plus the query of what is stored."""
+    clock = Clock()
+    job = portal.sync(repository)
+    assert job.counters["indexed_documents"] == 0
+    ours = sum(clock.lap())
+    mirror = remotes.mirror(repository).directory
+    for _ in range(2):
+        subprocess.run(
+            ["git", f"--git-dir={mirror}", "ls-tree", "-r", "-z", "-l", repository.synced_commit],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT path, blob FROM repo_files WHERE repository_id = %s", [repository.pk])
+        cursor.fetchall()
+    return ours, sum(clock.lap())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_sync_costs(tmp_path: Path, settings: Any) -> None:
+    import dataclasses
+
+    settings.COGRAPH = dataclasses.replace(
+        settings.COGRAPH,
+        data_dir=str(tmp_path / "var"),
+        embedding=dataclasses.replace(settings.COGRAPH.embedding, backend="none"),
+    )
+    upstream = Upstream(tmp_path / "acme" / "site")
+    corpus(upstream)
+    portal = Portal(User.objects.create_superuser("ada", password="x"))
+    repository = portal.add(upstream)
+    clock = Clock()
+    with stages() as spent:
+        job = portal.sync(repository)
+    own, children, database = clock.lap()
+    assert job.status == "success", job.error_message
+    total = own + children + database
+    documents = RepositoryDocument.objects.filter(repository=repository).count()
+    chunks = RepositoryDocumentChunk.objects.filter(repository=repository).count()
+    size = sum(RepositoryDocument.objects.values_list("size", flat=True))
+    print(f"\n{documents} documents, {chunks} chunks, {size / 1e6:.1f} MB")
+    print(f"first sync: {total:.2f} CPU-s (ours {own:.2f}, children {children:.2f}, database {database:.2f}),")
+    print(f"  {documents / total:.0f} documents, {chunks / total:.0f} chunks a CPU-second")
+    for label, seconds in spent.items():
+        print(f"  {label:<34} {seconds:7.2f} s wall")
+    bare = floor(repository)
+    print(f"floor: {sum(bare):.2f} CPU-s (ours {bare[0]:.2f}, children {bare[1]:.2f}, database {bare[2]:.2f})")
+    print(f"  ratio floor / ours {sum(bare) / total:.2f}")
+    rounds = sorted(ours / reference for ours, reference in (noop(repository, portal) for _ in range(5)))
+    print(f"no-op sync over two listings and one query: median {rounds[2]:.2f} ({rounds[0]:.2f} to {rounds[4]:.2f})")
+    print(f"peak memory of ours {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
