@@ -48,7 +48,7 @@ def _read(tree: Tree, events: Events) -> None:
     rows: list[tuple[str, ...]] = []
     inline_end = trim_from = trim_to = row_start = row_end = 0
     section = 0 if tree.lead else -1
-    list_item, add_link = LIST_ITEM.match, tree.links.append
+    ascii_only, list_item, add_link = tree.ascii_only, LIST_ITEM.match, tree.links.append
     for event, span in events:
         if "Text" in event:
             content = event["Text"]
@@ -107,13 +107,12 @@ def _read(tree: Tree, events: Events) -> None:
                     else:
                         label = read_inline(tree, events, event, span, inline_end, len(stack), section, True)
                     line = bisect_right(starts, start)
-                    before = starts[line - 1]
                     link_type, path, query, fragment = split_href(href)
                     add_link(
                         _make_link(
                             label, href, line, link_type, path, query, fragment, "", "", False, "body", "", section,
                             line if end < starts[line] else bisect_left(starts, end),
-                            start - before + 1 if tree.ascii_only else len(raw[before:start].decode()) + 1, start, end,
+                            start - starts[line - 1] + 1 if ascii_only else tree.column(line, start), start, end,
                         )
                     )  # fmt: skip
                 else:
@@ -270,12 +269,11 @@ def read_link(
         tree.add_link_place(start, end, inline_end, automatic=kind in ("Autolink", "Email"))
     text = read_inline(tree, events, *next(events), inline_end, depth, section, True)
     line = bisect_right(tree.starts, start)
-    before = tree.starts[line - 1]
     link_type, path, query, fragment = split_href(href)
     tree.links.append(
         _make_link(
             text, href, line, link_type, path, query, fragment, "", "", False, "body", "", section,
-            bisect_left(tree.starts, end), len(tree.raw[before:start].decode()) + 1, start, end,
+            bisect_left(tree.starts, end), tree.column(line, start), start, end,
         )
     )  # fmt: skip
     return text

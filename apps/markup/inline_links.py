@@ -59,7 +59,7 @@ def collect_links(
         pictures = [each for each in pictures if _free(each[0], each[1], wiki)]
     starts = tree.starts
     assets = [Asset(alt, href, bisect_right(starts, start), start, end) for start, end, alt, href in pictures]
-    places = _Places(tree, raw, sections)
+    places = _Places(tree, sections)
     written = len(links)
     if tree.urls:
         links = links + [places.link(start, end, href, href, "body") for start, end, href in _urls(tree, raw, wiki)]
@@ -82,8 +82,8 @@ def collect_links(
 class _Places:
     """Lines, columns and sections of byte offsets."""
 
-    def __init__(self, tree: Tree, raw: bytes, sections: Sequence[Section]) -> None:
-        self._starts, self._raw = tree.starts, raw
+    def __init__(self, tree: Tree, sections: Sequence[Section]) -> None:
+        self._tree, self._starts = tree, tree.starts
         self._sections = [each.start_byte for each in sections]
 
     def line(self, start: int) -> int:
@@ -93,20 +93,17 @@ class _Places:
         number = bisect_right(self._sections, start) - 1
         return number if number >= 0 else None
 
-    def _column(self, line: int, start: int) -> int:
-        return len(self._raw[self._starts[line - 1] : start].decode(errors="replace")) + 1
-
     def link(self, start: int, end: int, text: str, href: str, origin: Literal["body", "html"]) -> Link:
         line, last = self.line(start), bisect_left(self._starts, end)
         kind, path, query, fragment = split_href(href)
         return Link(
             text, href, line, kind, path, query, fragment, origin=origin, section=self._section(start), end_line=last,
-            column=self._column(line, start), start_byte=start, end_byte=end,
+            column=self._tree.column(line, start), start_byte=start, end_byte=end,
         )  # fmt: skip
 
     def wiki_link(self, found: WikiLink) -> Link:
         line, last = self.line(found.start), bisect_left(self._starts, found.end)
-        link = to_link(found, line, last, column=self._column(line, found.start), in_front_matter=False)
+        link = to_link(found, line, last, column=self._tree.column(line, found.start), in_front_matter=False)
         return dataclasses.replace(link, section=self._section(found.start))
 
 

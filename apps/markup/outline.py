@@ -66,8 +66,8 @@ def _section_ends(drafts: Sequence[HeadingDraft], last_line: int) -> list[int]:
     ends: list[int] = []
     for each in reversed(drafts):
         level = each.level
-        ends.append(min(following[1 : level + 1]) - 1)
+        ends.append(following[level] - 1)
         if each.text and not each.nested:
-            following[level] = each.start_line
+            following[level:] = [each.start_line] * (7 - level)
     ends.reverse()
     return ends

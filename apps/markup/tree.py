@@ -69,6 +69,8 @@ class Tree:
     disguised: bool = False
     """Whether the parser sees another text than ``raw`` (MDX): code is then taken from ``raw``."""
     ascii_only: bool = field(init=False)
+    _counted: tuple[int, int, int] = (0, 0, 1)
+    """Line, byte offset and column of the last place asked for."""
     blocks: list[Block] = field(default_factory=list)
     headings: list[HeadingDraft] = field(default_factory=list)
     code_blocks: list[CodeBlock] = field(default_factory=list)
@@ -95,6 +97,15 @@ class Tree:
 
     def __post_init__(self) -> None:
         self.ascii_only = self.raw.isascii()
+
+    def column(self, line: int, start: int) -> int:
+        """Characters before byte ``start`` of its line, plus one; counted on from the last place asked for."""
+        known_line, place, column = self._counted
+        if known_line != line or place > start:
+            place, column = self.starts[line - 1], 1
+        column += start - place if self.ascii_only else len(self.raw[place:start].decode(errors="replace"))
+        self._counted = (line, start, column)
+        return column
 
     def brackets_in_text(self, start: int, end: int, limit: int) -> None:
         """Note the double brackets that begin in a text event; it may end between the two."""
@@ -152,8 +163,9 @@ class Tree:
         words = info.split(None, 1)
         self.code_blocks.append(CodeBlock(words[0] if words else "", content, first, last, info, closed))
         if not closed:
-            column = len(self.raw[starts[first - 1] : start].decode(errors="replace")) + 1
-            self.warnings.append(Warning_("unclosed_fence", first, column, "the fence is never closed"))
+            self.warnings.append(
+                Warning_("unclosed_fence", first, self.column(first, start), "the fence is never closed")
+            )
         return self.block_of_lines("fence", first, last)
 
     def add_footnote(self, label: str, start: int, end: int) -> None:
