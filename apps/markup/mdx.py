@@ -54,9 +54,15 @@ def read_mdx(raw: bytes, starts: list[int], body_start: int) -> Mdx:
     seen = bytearray(raw)
     for start, end in (*reader.esm, *reader.jsx):
         seen[start:end] = raw[start:end].translate(_BLANKED)
-    # A block-level name at the start of a line would open an HTML block; "x..." is no such name.
-    neutral = _LINE_TAG.sub(rb"\1x", bytes(seen))
-    return Mdx(neutral, reader.esm, reader.jsx, reader.warnings)
+    return Mdx(without_html_blocks(bytes(seen)), reader.esm, reader.jsx, reader.warnings)
+
+
+def without_html_blocks(raw: bytes) -> bytes:
+    """The text, equally long, in which no line opens an HTML block: block-level names there get another first letter.
+
+    What is shown or searched is read from the true bytes at the same places.
+    """
+    return _LINE_TAG.sub(rb"\1x", raw)
 
 
 class _Reader:

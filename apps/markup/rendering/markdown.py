@@ -9,6 +9,8 @@ from typing import Any
 
 import pyromark
 
+from apps.markup.mdx import without_html_blocks
+from apps.markup.parsing import blank
 from apps.markup.rendering.code import code_block
 from apps.markup.rendering.footnotes import Footnotes
 from apps.markup.rendering.highlighting import Highlighter
@@ -19,7 +21,6 @@ from apps.markup.tree import OPTIONS
 from apps.markup.values import Asset, Heading, Link, ParsedDocument
 
 _MARKDOWN = pyromark.Markdown(options=OPTIONS)
-_BLANKED = bytes(0x0A if code == 0x0A else 0x20 for code in range(256))
 _INLINE = {"Emphasis": "em", "Strong": "strong", "Strikethrough": "del"}
 _TEXT = frozenset({"Paragraph", "Heading", "TableCell"})
 _LEVELS = {"H1": 1, "H2": 2, "H3": 3, "H4": 4, "H5": 5, "H6": 6}
@@ -32,13 +33,10 @@ def seen(parsed: ParsedDocument) -> str:
     spans = [(0, parsed.body_start_byte), *parsed.removed_spans]
     if parsed.blocks and parsed.blocks[0].kind == "header":
         spans.append((parsed.blocks[0].start_byte, parsed.blocks[0].end_byte))
-    spans = [span for span in spans if span[0] < span[1]]
-    if not spans:
-        return parsed.text
     whole = bytearray(raw)
     for start, end in spans:
-        whole[start:end] = raw[start:end].translate(_BLANKED)
-    return whole.decode()
+        whole[start:end] = blank(raw[start:end])
+    return (without_html_blocks(bytes(whole)) if parsed.format == "mdx" else whole).decode()
 
 
 class MarkdownPage:
@@ -91,6 +89,7 @@ class MarkdownPage:
                 f'<pre class="front-matter" data-line="{block.start_line}" data-end="{block.end_line}">'
                 f"<code>{escape(text, quote=False)}</code></pre>\n"
             )
+        mdx = self.parsed.format == "mdx"
         for event, span in _MARKDOWN.events_with_range(seen(self.parsed)):
             start, end = span["start"], span["end"]
             if isinstance(event, str):
@@ -99,6 +98,9 @@ class MarkdownPage:
             kind: str
             value: Any
             ((kind, value),) = event.items()
+            if mdx and isinstance(value, str) and len(value.encode()) == end - start:
+                # What the parser saw there may have other letters than the document.
+                value = self.raw[start:end].decode()
             if kind == "Text":
                 self.text(value, start, end)
             elif kind == "Start":

@@ -10,12 +10,12 @@ import pyromark
 import pytest
 
 from apps.markup.decoding import decode
-from apps.markup.events import OPTIONS
 from apps.markup.parsing import parse
 from apps.markup.rendering import RENDERER_VERSION, Resolve, Resolved, render, render_source
 from apps.markup.rendering.cleaning import clean
 from apps.markup.rendering.markdown import seen
 from apps.markup.rendering.resolved import as_written
+from apps.markup.tree import OPTIONS
 from apps.markup.values import Asset, Limits, Link, ParsedDocument, Skipped
 
 FENCE = "```"
@@ -101,6 +101,10 @@ def test_markup_fact_37_mdx_tags_go_and_their_children_stay() -> None:
     html = page("<Note>\n**bold** text\n</Note>", "p.mdx")
     assert "<strong>bold</strong> text" in html
     assert "import" not in page("import A from './a'\n\n# T", "p.mdx")
+    html = page("<details>more *text*</details> after\n\n```jsx\n<div>\n  <p>x</p>\n```\n", "p.mdx")
+    assert re.search(r"<details>more <em>text</em></details> after", html)
+    assert "&lt;" in html
+    assert "xiv" not in html
 
 
 def test_markup_fact_39_a_diagram_keeps_its_source() -> None:
