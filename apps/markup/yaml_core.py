@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -91,9 +91,8 @@ class _Builder:
         self.document = YamlDocument()
         self._anchors: dict[str, tuple[Any, int, Resolved]] = {}
         self._alias_nodes = 0
-        events: Iterator[Any] = iter(yaml.parse(text, Loader=_LOADER))
-        self._next: Callable[[], Any] = lambda: next(events)
-        for event in events:
+        self._next: Callable[[], Any] = _LOADER(text).get_event
+        while not isinstance(event := self._next(), yaml.StreamEndEvent):
             if isinstance(event, yaml.DocumentStartEvent):
                 if not self.document.absent:
                     mark: Any = event.start_mark
