@@ -23,6 +23,7 @@ HOSTILE = {
     "comments": "<!-- " * 100_000,
     "footnotes": "".join(f"[^{number}]: n\n\n" for number in range(5000)) + "[^1] " * 20_000,
     "diagram": "```mermaid\ngraph TD\n" + 'A["x"]-->B\n' * 30_000 + "```",
+    "long info string": "```" + "i" * 300_000 + "\n" + "x\n" * 300_000 + "```",
     "headings": "# a\n" * 30_000,
     "one word": "x" * 2_000_000,
     "letters": "部" * 200_000,

@@ -172,20 +172,26 @@ class Derivation:
         return before, after
 
     def _opening(self, region: Region) -> str:
-        line = _first_line(self._raw, region)
+        line = self._first_line(region)
         prefix, marker, language = _fence_parts(line)
         if 2 * len(line) > self._longest:
             line = prefix + marker + (language if 2 * len(language) <= self._longest else "")
         return _without_marker(prefix) + line[len(prefix) :]
 
     def _closing(self, region: Region, end: int) -> str:
-        prefix, marker, _ = _fence_parts(_first_line(self._raw, region))
+        prefix, marker, _ = _fence_parts(self._first_line(region))
         if end == region.end:
             last = self._raw[self._raw.rfind(b"\n", region.start, end) + 1 : end].decode().strip(" \t>")
             if last.startswith(marker) and not last.strip(marker[0]):
                 return ""
         line_end = "" if self._raw[end - 1 : end] == b"\n" else "\n"
         return line_end + _without_marker(prefix) + marker
+
+    def _first_line(self, region: Region) -> str:
+        """The line that opens a region, as much of it as may ever be repeated."""
+        most = min(region.end, region.start + 4 * self._longest)
+        end = self._raw.find(b"\n", region.start, most)
+        return self._raw[region.start : most if end < 0 else end].decode(errors="ignore")
 
     def _header(self, region: Region, start: int) -> str:
         raw = self._raw
@@ -262,11 +268,6 @@ def _diagram(source: str) -> str:
     """Labels of a Mermaid fence or a part of one, one a line."""
     lines = source.split("\n")
     return "\n".join(labels("\n".join(line for line in lines if not _FENCE_LINE.match(line.lstrip(" \t>-*+")))))
-
-
-def _first_line(raw: bytes, region: Region) -> str:
-    end = raw.find(b"\n", region.start, region.end)
-    return raw[region.start : region.end if end < 0 else end].decode()
 
 
 def _fence_parts(line: str) -> tuple[str, str, str]:

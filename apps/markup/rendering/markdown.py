@@ -14,7 +14,7 @@ from apps.markup.parsing import blank
 from apps.markup.rendering.code import code_block
 from apps.markup.rendering.footnotes import Footnotes
 from apps.markup.rendering.highlighting import Highlighter
-from apps.markup.rendering.overlays import Overlay, overlays
+from apps.markup.rendering.overlays import Cursor, Overlay, overlays
 from apps.markup.rendering.raw_tags import STRUCTURE, RawTags
 from apps.markup.rendering.resolved import Addresses
 from apps.markup.tree import OPTIONS
@@ -60,10 +60,7 @@ class MarkdownPage:
         self.items = {item.line: item.anchor for item in reversed(parsed.items)}
         self.headings: dict[int, Heading] = {heading.start_byte: heading for heading in parsed.heading_tree}
         self.footnotes = Footnotes()
-        self.overlays = overlays(parsed, self.raw, addresses)
-        self.overlay = 0
-        self.written = -1
-        """Number of the last overlay that was written."""
+        self.over = Cursor(overlays(parsed, self.raw, addresses))
         self.in_link = 0
         self.in_image = 0
         self.alt: list[str] = []
@@ -129,16 +126,11 @@ class MarkdownPage:
 
     def covering(self, start: int, end: int) -> Overlay | None:
         """The overlay in which a whole event lies."""
-        while self.overlay < len(self.overlays) and self.overlays[self.overlay].end <= start:
-            self.overlay += 1
-        if self.overlay == len(self.overlays):
-            return None
-        over = self.overlays[self.overlay]
-        return over if over.start <= start and end <= over.end else None
+        return self.over.covering(start, end)
 
     def put(self, over: Overlay) -> None:
-        if self.written < self.overlay:
-            self.written = self.overlay
+        """Write an overlay once, however many events it covers."""
+        if self.over.first_time():
             self.out.append(over.text if self.in_link and over.is_link else over.html)
 
     def text(self, value: str, start: int, end: int) -> None:
@@ -149,9 +141,8 @@ class MarkdownPage:
             self.alt.append(value)
             return
         over = self.covering(start, end)
-        while over is None and self.overlay < len(self.overlays) and self.overlays[self.overlay].start < end:
+        while over is None and (found := self.over.before(end)) is not None:
             # Text that an overlay covers in part is written as it stands in the source there.
-            found = self.overlays[self.overlay]
             if found.start > start:
                 self.out.append(escape(self.raw[start : found.start].decode(errors="ignore"), quote=False))
             self.put(found)
@@ -278,7 +269,7 @@ class MarkdownPage:
     def paragraph(self, start: int, end: int) -> None:
         over = self.covering(start, start + 1)
         if over is not None and over.embed is not None and not self.raw[over.end : end].strip():
-            self.written = self.overlay
+            self.over.first_time()
             self.out.append(f'<div class="embed"{self.lines(start, end)}>{over.embed}</div>\n')
             self.closing.append("")
             return

@@ -23,6 +23,35 @@ class Overlay:
     """Rendered content of an embedded document."""
 
 
+class Cursor:
+    """Goes through overlays along with the events, which come in source order too."""
+
+    def __init__(self, overlays: list[Overlay]) -> None:
+        self._overlays = overlays
+        self._number = 0
+        self._written = -1
+
+    def covering(self, start: int, end: int) -> Overlay | None:
+        """The overlay in which the whole range lies; those that end before it are left behind."""
+        while self._number < len(self._overlays) and self._overlays[self._number].end <= start:
+            self._number += 1
+        over = self.before(end)
+        return over if over is not None and over.start <= start and end <= over.end else None
+
+    def before(self, end: int) -> Overlay | None:
+        """The current overlay if it begins before ``end``."""
+        if self._number < len(self._overlays) and self._overlays[self._number].start < end:
+            return self._overlays[self._number]
+        return None
+
+    def first_time(self) -> bool:
+        """Whether the current overlay is met for the first time; from now on it is not."""
+        if self._written >= self._number:
+            return False
+        self._written = self._number
+        return True
+
+
 def overlays(parsed: ParsedDocument, raw: bytes, addresses: Addresses) -> list[Overlay]:
     """All overlays of a document in source order, disjoint."""
     found = [
