@@ -34,11 +34,26 @@ def main() -> int:
             from cograph_site.verify import main as verify
 
             return verify(sys.argv[2:])
-        from django.core.management import execute_from_command_line
-
-        execute_from_command_line(sys.argv)
+        return run(sys.argv)
     except ConfigurationError as error:
         print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def run(argv: list[str]) -> int:
+    """A command of Django's or of a room."""
+    from django.core.management import execute_from_command_line
+    from django.db import OperationalError, connection
+
+    try:
+        execute_from_command_line(argv)
+    except OperationalError as error:
+        if connection.connection is not None:
+            raise
+        print(f"The database cannot be reached: {str(error).splitlines()[0]}", file=sys.stderr)
+        if not os.environ.get("DATABASE_URL"):
+            print("It runs while `manage.py up` runs on this data folder (COGRAPH_DATA_DIR).", file=sys.stderr)
         return 1
     return 0
 

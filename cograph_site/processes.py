@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -92,3 +92,18 @@ def alive(pid: int) -> bool:
     except OSError:
         return not Path("/proc/self/stat").exists()
     return state != "Z"
+
+
+def reap_strangers(known: Collection[int]) -> None:
+    """Collect ended processes that are no children of ours by birth. As process 1 of a container we inherit orphans,
+    and nobody else would ever collect them."""
+    if os.getpid() != 1:
+        return
+    while True:
+        try:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        if ended is None or ended.si_pid in known:
+            return  # one of ours comes first: it is collected by its owner, the rest at the next look
+        os.waitpid(ended.si_pid, 0)

@@ -267,6 +267,8 @@ class Up:
                 self._database_down = False
                 _say("the database server is back")
         self.supervisor.look()
+        ours = {service.child.pid for service in self.supervisor.services if service.child is not None}
+        processes.reap_strangers(ours | ({self.server.pid} if self.server is not None else set()))
 
     def _watch(self) -> None:
         while True:

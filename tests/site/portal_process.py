@@ -17,6 +17,8 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
+
 from cograph_site import processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,3 +157,15 @@ def sign_in(portal: Portal, password: str) -> str:
     )
     with browser.open(request, timeout=10) as page:
         return str(page.geturl())
+
+
+def seconds_until_back(url: str, *, limit: float = 15.0) -> float:
+    began = time.monotonic()
+    while True:
+        try:
+            with psycopg.connect(url, connect_timeout=2) as connection:
+                connection.execute("SELECT 1")
+                return time.monotonic() - began
+        except psycopg.OperationalError:
+            assert time.monotonic() - began < limit, "the database did not come back"
+            time.sleep(0.02)

@@ -20,7 +20,8 @@ import pytest
 
 from cograph_site import processes
 from cograph_site.postgres import home
-from tests.site.portal_process import ROOT, descendants, patience, sign_in, up, wait_until
+from cograph_site.postgres.server import Server
+from tests.site.portal_process import ROOT, descendants, patience, seconds_until_back, sign_in, up, wait_until
 
 pytestmark = pytest.mark.workers
 
@@ -181,25 +182,42 @@ def test_health_while_the_database_is_down(used_folder: Path) -> None:
 
 
 class TestDatabaseUrl:
-    """Any PostgreSQL from 16 on with vector from 0.8 on; here the embedded server of the tests plays that part."""
+    """Any PostgreSQL from 16 on with vector from 0.8 on; here the wheel's programs on TCP with a password."""
 
-    def test_it_replaces_the_embedded_server(self, folder: Path) -> None:
-        url = os.environ["DATABASE_URL"].rpartition("/")[0]
-        with psycopg.connect(f"{url}/postgres", autocommit=True) as connection:
-            connection.execute("DROP DATABASE IF EXISTS of_the_operator WITH (FORCE)")
-            connection.execute("CREATE DATABASE of_the_operator")
-            try:
-                with up(folder, DATABASE_URL=f"{url}/of_the_operator") as portal:
-                    portal.wait_ready()
-                    assert not (folder / "postgres").exists()
-                    wait_until(lambda: portal.get("/readyz")[0] == 200)
-            finally:
-                connection.execute("DROP DATABASE of_the_operator WITH (FORCE)")
+    @pytest.fixture
+    def address(self) -> Iterator[str]:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        root = Path(tempfile.mkdtemp(prefix="cograph-server-"))
+        server = Server(root, say=lambda text: None, settings=["listen_addresses=127.0.0.1", f"port={port}"])
+        server.prepare()
+        with (server.home.data / "pg_hba.conf").open("a") as rules:
+            rules.write("host all all 127.0.0.1/32 scram-sha-256\n")
+        server.spawn()
+        owner = f"{server.home.url(role='postgres', database='postgres')}?port={port}"
+        try:
+            seconds_until_back(owner)
+            with psycopg.connect(owner, autocommit=True) as connection:
+                connection.execute("CREATE ROLE portal LOGIN PASSWORD 'hunter2'")
+                connection.execute("CREATE DATABASE portal OWNER portal")
+            with psycopg.connect(owner.replace("/postgres?", "/portal?"), autocommit=True) as connection:
+                connection.execute("CREATE EXTENSION vector")
+            yield f"postgresql://portal:hunter2@127.0.0.1:{port}/portal"
+        finally:
+            server.stop()
+            shutil.rmtree(root, ignore_errors=True)
+
+    def test_it_replaces_the_embedded_server(self, folder: Path, address: str) -> None:
+        with up(folder, DATABASE_URL=address) as portal:
+            portal.wait_ready()
+            assert not (folder / "postgres").exists()
+            wait_until(lambda: portal.get("/readyz")[0] == 200)
+            assert "hunter2" not in portal.text
 
     def test_one_that_does_not_answer_is_said_in_one_line(self, folder: Path) -> None:
         with up(folder, DATABASE_URL="postgresql://u:hunter2@127.0.0.1:1/d") as portal:
             assert portal.process.wait(30) == 1
-            portal._reader.join(5)
-            assert "the database of DATABASE_URL cannot be reached" in portal.text
+            wait_until(lambda: "cannot be reached" in portal.text)
             assert "hunter2" not in portal.text
             assert "Traceback" not in portal.text
