@@ -63,7 +63,8 @@ def _fetch(run: JobRun, repository: Repository, mirror: Mirror, unless: str) -> 
     with remotes.opened(repository) as remote:
         try:
             head = mirrors.remote_head(remote.url, repository.branch, access=remote.access, check=run.check)
-            if not head.commit or head.commit == unless or mirror.has_commit(head.commit):
+            known = head.commit == repository.synced_commit and mirror.exists()
+            if not head.commit or head.commit == unless or known or mirror.has_commit(head.commit):
                 return Fetched(mirror.directory, head.branch, head.commit)
             try:
                 commit = _into_mirror(run, repository, mirror, remote, head)

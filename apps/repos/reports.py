@@ -121,6 +121,29 @@ def write_report(
     )
 
 
+def repeat_report(run: JobRun, repository: Repository, tally: Tally, *, listed: int) -> None:
+    """The report of a sync that found the commit that is stored already; the caller is inside its only batch."""
+    tally.save(run)
+    clean = max(0, tally.discovered - run.item_counts().get("warnings", 0))
+    run.counters.update({"clean": clean})
+    before = SyncReport.objects.filter(repository=repository).order_by("-created_at").first()
+    run.note(
+        f"{tally.discovered} files at {repository.synced_commit[:7]}: unchanged; {clean} of {tally.discovered} clean."
+        + (f" {tally.held} deletions wait for a writer." if tally.held else "")
+    )
+    SyncReport.objects.update_or_create(
+        job=run.job,
+        defaults={
+            "repository": repository,
+            "commit": repository.synced_commit,
+            "previous_commit": repository.synced_commit,
+            "branch": repository.synced_branch,
+            "totals": {"listed": listed, "clean": clean, "rewritten": False},
+            "not_taken": before.not_taken if before else {},
+        },
+    )
+
+
 def _sentence(repository: Repository, tally: Tally, clean: int) -> str:
     changed = tally.indexed + tally.moved + tally.deleted
     if tally.discovered and not changed and not tally.skipped and not tally.errors:

@@ -19,11 +19,12 @@ from apps.jobs.models import Cause, ItemState
 from apps.jobs.running import JobRun
 from apps.markup.pool import Failure, ParserPool
 from apps.markup.values import Limits, Skipped, WordWindow
-from apps.repos import links, removal
+from apps.repos import links, remotes, removal
 from apps.repos.discovery import Kind
 from apps.repos.fetching import Fetched, fetch
 from apps.repos.files import FileRow, replace_files
-from apps.repos.git.blobs import BlobReader, blob_reader
+from apps.repos.git.blobs import BlobReader, LazyBlobs, blob_reader
+from apps.repos.git.errors import GitFailure
 from apps.repos.git.listing import commit_info, is_ancestor, last_changes, list_tree
 from apps.repos.git.values import CommitInfo, Entry
 from apps.repos.known import filters_of, known_documents, known_files, versions_of
@@ -31,7 +32,8 @@ from apps.repos.models import Absence, FileState, Repository, RepositoryDocument
 from apps.repos.moves import MoveFinder
 from apps.repos.plan import Deletions, KnownDocument, KnownFile, Move, Plan, Taken, decide_deletions, make_plan
 from apps.repos.reading import READ_FILE, FileRead, is_lfs_pointer
-from apps.repos.reports import Tally, write_report
+from apps.repos.reports import Tally, repeat_report, write_report
+from apps.repos.standing import HELD_WORDS, Standing, report_all, report_unchanged, standing_of
 from apps.repos.storing import Outcome, Stored, Writer
 
 BATCH_FILES = 64
@@ -127,12 +129,16 @@ class _Sync:
         if rests and fetched.commit and fetched.commit == known_good and repository.state == State.READY:
             self._unchanged(fetched)
             return
-        run.progress("list")
-        entries = list_tree(fetched.mirror, fetched.commit, check=run.check) if fetched.commit else []
+        if fetched.commit and fetched.commit == known_good and not self.forced:
+            standing = standing_of(repository)
+            if standing.discovered and not standing.open:
+                self._same_again(fetched, standing)
+                return
+        fetched, entries = self._list(fetched)
         documents, files = known_documents(repository), known_files(repository)
         plan = self._plan(fetched, entries, documents, files)
         self.tally.discovered = plan.discovered
-        commit = commit_info(fetched.mirror, fetched.commit) if fetched.commit else None
+        commit = self._commit(fetched)
         rewritten = self._is_rewritten(fetched)
         if commit is not None:
             changed_in = self._changes(fetched, plan, rewritten=rewritten)
@@ -160,6 +166,31 @@ class _Sync:
             Repository.objects.filter(pk=self.repository.pk).update(last_checked_at=timezone.now())
             self.run_.note(f"Unchanged at {fetched.commit[:7]}.")
 
+    def _same_again(self, fetched: Fetched, standing: Standing) -> None:
+        """The commit that is stored already, asked for by hand: nothing is listed or read, all of it is reported."""
+        run, repository = self.run_, self.repository
+        self.tally.discovered, self.tally.skipped = standing.discovered, standing.skipped
+        self.tally.held = standing.held
+        with run.batch():
+            report_all(run, repository)
+            Repository.objects.filter(pk=repository.pk).update(
+                synced_branch=fetched.branch, last_checked_at=timezone.now(), state=State.READY
+            )
+            repeat_report(run, repository, self.tally, listed=standing.listed)
+
+    def _list(self, fetched: Fetched) -> tuple[Fetched, list[Entry]]:
+        """The paths of the commit. A mirror that cannot be read is fetched anew, once."""
+        run = self.run_
+        run.progress("list")
+        if not fetched.commit:
+            return fetched, []
+        try:
+            return fetched, list_tree(fetched.mirror, fetched.commit, check=run.check)
+        except GitFailure:
+            remotes.mirror(self.repository).remove()
+        fetched = fetch(run, self.repository)
+        return fetched, list_tree(fetched.mirror, fetched.commit, check=run.check)
+
     def _plan(
         self,
         fetched: Fetched,
@@ -167,7 +198,7 @@ class _Sync:
         documents: dict[bytes, KnownDocument],
         files: dict[bytes, KnownFile],
     ) -> Plan:
-        with blob_reader(fetched.mirror) if fetched.commit else _NoBlobs() as blobs:
+        with LazyBlobs(fetched.mirror) as blobs:
             return make_plan(
                 entries,
                 filters=filters_of(self.repository),
@@ -179,6 +210,14 @@ class _Sync:
                 chunk_anew=bool(self.run_.params.get("chunk_anew")),
                 retry_skipped=self.forced,
             )
+
+    def _commit(self, fetched: Fetched) -> CommitInfo | None:
+        repository = self.repository
+        if not fetched.commit:
+            return None
+        if fetched.commit == repository.synced_commit and repository.committed_at is not None:
+            return CommitInfo(fetched.commit, repository.committed_at)
+        return commit_info(fetched.mirror, fetched.commit)
 
     def _is_rewritten(self, fetched: Fetched) -> bool:
         before = self.repository.synced_commit
@@ -199,31 +238,23 @@ class _Sync:
     def _report_known(self, plan: Plan) -> None:
         """Items of what needs no reading: unchanged documents, and paths that stay out."""
         returned: list[uuid.UUID] = []
+        unchanged: list[uuid.UUID] = []
         for taken in plan.unchanged:
             known = taken.known
             if known is None:
                 continue
             if known.absence:
                 returned.append(known.id)
+            unchanged.append(known.id)
             self._row(taken.entry, taken.kind, FileState.INDEXED)
-            code, message, line, column = known.warning or ("", "", None, None)
-            self.run_.item(
-                taken.entry.path,
-                ItemState.UNCHANGED,
-                reason=code,
-                message=message,
-                line=line,
-                column=column,
-                size=taken.entry.size,
-                warning=bool(code),
-            )
         for skip in plan.skipped:
             self._skip(skip.entry, skip.kind, skip.reason, skip.message, warns=skip.warns)
-        if returned:
-            with self.run_.batch():
+        with self.run_.batch():
+            if returned:
                 RepositoryDocument.objects.filter(pk__in=returned).update(
                     absence="", absent_commit="", absent_since=None
                 )
+            report_unchanged(self.run_, self.repository, unchanged)
 
     def _move(self, plan: Plan, writer: Writer) -> None:
         plain = [move for move in plan.moved if not move.reread]
@@ -392,7 +423,7 @@ class _Sync:
                     absence=Absence.HELD, absent_commit=commit, absent_since=timezone.now()
                 )
         for known in waiting:
-            run.item(known.path, ItemState.HELD, message="Not in the latest commit; its deletion waits for a writer.")
+            run.item(known.path, ItemState.HELD, message=HELD_WORDS)
         self.tally.held = len(waiting)
 
     def _finish(
@@ -447,16 +478,3 @@ def _groups(work: Sequence[Taken]) -> Iterator[list[Taken]]:
         size += taken.entry.size or 0
     if group:
         yield group
-
-
-class _NoBlobs:
-    """Stands in for the reader when there is no commit and so nothing to read."""
-
-    def __enter__(self) -> _NoBlobs:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def read(self, blob: str) -> bytes | None:
-        return None

@@ -81,6 +81,7 @@ def test_repos_fact_35_scheduled_at_an_unchanged_commit_ends_at_once(upstream: A
     upstream.commit({"a.md": "# A"})
     repository, _ = portal.synced(upstream)
     before = repository.last_checked_at
+    drain()
     job = run_job(enqueue("sync", source=repository, params={"sync": True}, cause="schedule").job.pk)
     assert job is not None
     repository.refresh_from_db()
@@ -88,6 +89,7 @@ def test_repos_fact_35_scheduled_at_an_unchanged_commit_ends_at_once(upstream: A
     assert not job.items.exists()
     assert repository.last_checked_at > before
     change_repository(repository=repository, by=portal.admin, max_words=100, overlap_words=10)
+    drain()
     job = run_job(enqueue("sync", source=repository, params={"sync": True}, cause="schedule").job.pk)
     assert job is not None
     assert job.counters["indexed_documents"] == 1, "another profile is no reason to rest"
@@ -251,7 +253,7 @@ def test_repos_command(upstream: Any, admin: User) -> None:
     assert "1 of 2 clean" in out
     assert "b.md" in errors
     out, _ = command("sync", "local/acme/site")
-    assert "all as they were" in out
+    assert "unchanged" in out
     out, _ = command("list")
     assert out.startswith("local/acme/site\tpublic\tready\t")
     with pytest.raises(CommandError) as failure:

@@ -18,6 +18,26 @@ def blob_reader(mirror: Path) -> Iterator[BlobReader]:
         yield BlobReader(opened(process.stdin), opened(process.stdout))
 
 
+class LazyBlobs:
+    """A reader whose git process starts with the first blob that is asked for, which is mostly never."""
+
+    def __init__(self, mirror: Path) -> None:
+        self._mirror = mirror
+        self._stack = contextlib.ExitStack()
+        self._reader: BlobReader | None = None
+
+    def __enter__(self) -> LazyBlobs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def read(self, blob: str) -> bytes | None:
+        if self._reader is None:
+            self._reader = self._stack.enter_context(blob_reader(self._mirror))
+        return self._reader.read(blob)
+
+
 class BlobReader:
     """Reads blobs one after the other. SECURITY: objects are named by id; no path of the repository is ever opened."""
 

@@ -1,0 +1,78 @@
+"""The report lines of what a sync leaves as it is, written by the database from its own rows, however many."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, Q
+
+from apps.jobs.running import JobRun
+from apps.repos.models import FileState, Repository, RepositoryFile
+
+UNCHANGED = """
+INSERT INTO jobs_jobitem (job_id, path, state, reason, message, line, "column", size, warning, details)
+SELECT %s, path, 'unchanged', coalesce(warnings -> 0 ->> 'code', ''), coalesce(warnings -> 0 ->> 'message', ''),
+       (warnings -> 0 ->> 'line')::int, (warnings -> 0 ->> 'column')::int, size, warnings <> '[]', '{}'
+FROM repo_documents WHERE repository_id = %s AND absence = '' AND (%s::uuid[] IS NULL OR id = ANY(%s::uuid[]))
+ON CONFLICT (job_id, path) DO NOTHING
+"""
+SKIPPED = """
+INSERT INTO jobs_jobitem (job_id, path, state, reason, message, size, warning, details)
+SELECT %s, path, 'skipped', reason, message, size, reason NOT IN ('symlink', 'submodule not fetched'), '{}'
+FROM repo_files WHERE repository_id = %s AND state = 'skipped'
+ON CONFLICT (job_id, path) DO NOTHING
+"""
+HELD = """
+INSERT INTO jobs_jobitem (job_id, path, state, reason, message, size, warning, details)
+SELECT %s, path, 'held', '', %s, size, false, '{}'
+FROM repo_documents WHERE repository_id = %s AND absence = 'held'
+ON CONFLICT (job_id, path) DO NOTHING
+"""
+HELD_WORDS = "Not in the latest commit; its deletion waits for a writer."
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How many paths of the synced commit are in which state."""
+
+    listed: int
+    indexed: int
+    skipped: int
+    open: int
+    """Errors and quarantined files: a sync tries them again."""
+    held: int
+
+    @property
+    def discovered(self) -> int:
+        return self.indexed + self.skipped
+
+
+def standing_of(repository: Repository) -> Standing:
+    """By two queries."""
+    states: dict[str, Any] = RepositoryFile.objects.filter(repository=repository).aggregate(
+        listed=Count("pk"),
+        indexed=Count("pk", filter=Q(state=FileState.INDEXED)),
+        skipped=Count("pk", filter=Q(state=FileState.SKIPPED)),
+        open=Count("pk", filter=Q(state__in=(FileState.ERROR, FileState.QUARANTINED))),
+    )
+    return Standing(**states, held=repository.documents.filter(absence="held").count())
+
+
+def report_unchanged(run: JobRun, repository: Repository, ids: Collection[uuid.UUID] | None = None) -> None:
+    """One item for each document that stays as it is (all, or those of ``ids``), with the warning that it has. What an
+    earlier attempt of the job reported is kept. The caller is inside a batch."""
+    wanted = None if ids is None else list(ids)
+    with connection.cursor() as cursor:
+        cursor.execute(UNCHANGED, [run.job.pk, repository.pk, wanted, wanted])
+
+
+def report_all(run: JobRun, repository: Repository) -> None:
+    """Items for a commit that was synced before: unchanged documents, skipped paths, held deletions."""
+    report_unchanged(run, repository)
+    with connection.cursor() as cursor:
+        cursor.execute(SKIPPED, [run.job.pk, repository.pk])
+        cursor.execute(HELD, [run.job.pk, HELD_WORDS, repository.pk])
