@@ -15,6 +15,16 @@ from apps.jobs import heartbeat
 
 RECONNECT_SECONDS = 1.0
 BUSY_SECONDS = 0.02
+CANARY = {
+    "id": "canary",
+    "name": "canary",
+    "func": "apps.jobs.heartbeat.answer_canary",
+    "args": (),
+    "kwargs": {},
+    "save": False,
+    "ack_failure": True,
+    "started": None,
+}
 
 
 class CanaryBroker(ORM):  # type: ignore[misc]
@@ -36,8 +46,8 @@ class CanaryBroker(ORM):  # type: ignore[misc]
             return None
         if time.monotonic() >= self._next_canary:
             self._next_canary = time.monotonic() + heartbeat.BEAT_SECONDS
-            task = {"id": "canary", "name": "canary", "func": "apps.jobs.heartbeat.beat", "args": (), "kwargs": {}}
-            return [(None, SignedPackage.dumps({**task, "save": False, "ack_failure": True, "started": None}))]
+            heartbeat.hand_over()
+            return [(None, SignedPackage.dumps(CANARY))]
         try:
             found: list[tuple[Any, str]] | None = super().dequeue()
         except (DatabaseError, InterfaceError):

@@ -100,7 +100,7 @@ class Clusters:
         for at, cluster in enumerate(self._clusters):
             code = cluster.process.poll()
             now = time.monotonic()
-            if code is None and cluster.silent_for < self._hang_seconds:
+            if code is None and cluster.silent_for < self._hang_seconds and not heartbeat.is_stuck(cluster.folder):
                 continue
             if cluster.ended is None:
                 why = "hangs" if code is None else f"ended ({code})"

@@ -20,8 +20,8 @@ from pathlib import Path
 
 FOLDER_VARIABLE = "Q_CLUSTER_FOLDER"
 BEAT_SECONDS = 5.0
-HANDED_SECONDS = 2.0
-"""A message that its worker has not taken after this long is not waited for."""
+HANDED_SECONDS = 15.0
+"""An idle worker takes a message in milliseconds; one that has not after this long never will."""
 
 
 def _folder() -> Path | None:
@@ -30,10 +30,18 @@ def _folder() -> Path | None:
 
 
 def beat() -> None:
-    """The worker is alive: run by a canary message when it is idle, and by the lease thread while it works."""
+    """The worker is alive: written by the lease thread while it works, and in answer to canaries."""
     folder = _folder()
     if folder is not None and folder.is_dir():
         _write_now(folder / "beat")
+
+
+def answer_canary() -> None:
+    """What the worker runs for a canary message."""
+    folder = _folder()
+    if folder is not None:
+        (folder / "handed").unlink(missing_ok=True)
+    beat()
 
 
 def beat_age(folder: Path) -> float | None:
@@ -76,13 +84,21 @@ def hand_over() -> None:
 
 
 def can_take() -> bool:
-    """Whether the worker of this cluster would begin a message at once."""
+    """Whether the worker of this cluster would begin a message at once: it is idle, and took the one before. So a
+    cluster that hangs swallows one message at most."""
     folder = _folder()
     if folder is None or not folder.is_dir():
         return True
+    return not (folder / "handed").exists() and _is_idle(folder)
+
+
+def is_stuck(folder: Path) -> bool:
+    """Whether the cluster of ``folder`` has left a message lying although its worker is not at work."""
     handed = _age(folder / "handed")
-    if handed is not None and handed < HANDED_SECONDS:
-        return False
+    return handed is not None and handed > HANDED_SECONDS and _is_idle(folder)
+
+
+def _is_idle(folder: Path) -> bool:
     with (folder / "busy").open("a") as lock:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

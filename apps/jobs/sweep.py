@@ -12,9 +12,10 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -65,6 +66,7 @@ def run_forever(stop: threading.Event) -> None:
     """Sweep until ``stop`` is set, while this process holds the lock. Between sweeps jobs whose wait is over are sent
     for each second. A database that is away is waited for."""
     locked_on: object = None
+    answers = True
     next_sweep = 0.0
     while not stop.is_set():
         try:
@@ -77,8 +79,14 @@ def run_forever(stop: threading.Event) -> None:
                     sweep()
                 else:
                     _send_again(Q(not_before__isnull=False))
-        except (DatabaseError, InterfaceError):
-            logger.warning("sweep: the database does not answer", exc_info=True)
+            answers = True
+        except (OperationalError, InterfaceError) as error:
+            if answers:
+                logger.warning("sweep: the database does not answer (%s)", type(error).__name__)
+            answers = False
+            connection.close()
+        except Exception:  # whatever one sweep trips over, the next one is due all the same
+            logger.exception("a sweep failed")
             connection.close()
         stop.wait(min(TICK_SECONDS, settings.COGRAPH.jobs.sweep_seconds))
     connection.close()
@@ -91,17 +99,26 @@ def _take_lock() -> bool:
 
 
 def _take_from_lost_workers() -> int:
-    count = 0
-    while True:
+    lost = list(Job.objects.filter(status=Status.RUNNING, lease_expires__lt=Now()).values_list("pk", flat=True))
+    return sum(_take(pk) for pk in lost)
+
+
+def _take(pk: UUID) -> bool:
+    try:
         with transaction.atomic():
             # A batch that is still open holds the row; the server ends it when it idles for a lease (JobRun.batch).
-            expired = Job.objects.filter(status=Status.RUNNING, lease_expires__lt=Now()).order_by("lease_expires")
+            expired = Job.objects.filter(pk=pk, status=Status.RUNNING, lease_expires__lt=Now())
             job = expired.select_for_update(skip_locked=True).first()
             if job is None:
-                return count
+                return False
             logger.warning("job %s (%s): worker lost in attempt %s", job.pk, job.kind, job.attempts)
             lose(job)
-        count += 1
+            return True
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:  # one job that cannot be settled must not hold up the others
+        logger.exception("job %s could not be taken from its lost worker", pk)
+        return False
 
 
 def _send_again(which: Q) -> int:

@@ -36,17 +36,24 @@ def test_a_canary_comes_first_and_again_after_a_while(cluster, monkeypatch):
     broker = CanaryBroker(list_key="cograph")
     send("8f6b1f66-5a0e-4e36-9a4e-2c2f3b1f7c11")
     assert names(broker.dequeue()) == ["canary"]
+    assert broker.dequeue() is None, "the canary has not been answered"
+    heartbeat.answer_canary()
     assert names(broker.dequeue()) == ["8f6b1f66-5a0e-4e36-9a4e-2c2f3b1f7c11"]
     monkeypatch.setattr(broker, "_next_canary", 0.0)
     assert broker.dequeue() is None, "a message was handed over and not yet taken"
+    assert not heartbeat.is_stuck(cluster)
+    monkeypatch.setattr(heartbeat, "HANDED_SECONDS", 0.0)
+    assert heartbeat.is_stuck(cluster)
     with heartbeat.working():
         pass
+    assert not heartbeat.is_stuck(cluster)
     assert names(broker.dequeue()) == ["canary"]
 
 
 def test_a_busy_cluster_leaves_messages_to_others_until_its_worker_is_gone(cluster):
     broker = CanaryBroker(list_key="cograph")
     broker.dequeue()
+    heartbeat.answer_canary()
     send("8f6b1f66-5a0e-4e36-9a4e-2c2f3b1f7c11")
     script = """
         import time

@@ -215,3 +215,18 @@ def test_a_hung_cluster_is_found_and_replaced(workers, make_repository, tmp_path
     finally:
         clusters.stop(seconds=5)
     assert not hung(timedelta(seconds=60))
+
+
+def test_an_idle_worker_killed_by_sigkill_delays_nothing_for_long(workers, make_repository):
+    """The out-of-memory killer takes an idle worker, which held the lock of its cluster's queue: the next one waits for
+    that lock in vain (django-q issue 394). The other cluster goes on, and no job is lost."""
+    first = finished(enqueue("b_sync", source=make_repository(), params={"files": 1}).job)
+    time.sleep(0.3)
+    worker = int(first.attempt_rows.get().worker.rpartition(":")[2])
+    group = os.getpgid(worker)
+    os.kill(worker, signal.SIGKILL)
+    for _ in range(4):
+        job = finished(enqueue("b_sync", source=make_repository(), params={"files": 1}).job, seconds=20)
+        assert (job.status, job.attempts) == ("success", 1)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)  # the watchdog would find it in 15 s; the next test shall not wait
