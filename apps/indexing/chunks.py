@@ -11,8 +11,8 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.utils import timezone
 
-from apps.indexing import composition, copying, postings
-from apps.indexing.models import SLOT_BITS, IndexedDocument, IndexedSource, new_chunk_id
+from apps.indexing import composition, copying, name_rows, postings
+from apps.indexing.models import NAMES_SUFFIX, SLOT_BITS, IndexedDocument, IndexedSource, new_chunk_id
 
 if TYPE_CHECKING:
     from apps.indexing.stores import ChunkStore
@@ -30,6 +30,8 @@ class DocumentText:
     language: str = "english"
     side: bool = False
     profile: str = ""
+    aliases: tuple[str, ...] = ()
+    """Other names of the document, from its front matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class _Work:
     """Refs whose postings go."""
     gone: list[int] = field(default_factory=list)
     """Ids of rows to delete."""
+    ids: list[list[tuple[int, int]]] = field(default_factory=list)
+    """Id and ref of each document's chunks, in the order of the text."""
 
 
 _PLACE = ("chunk_index", "heading_level", "section_anchor", "start_line", "end_line", "start_byte", "end_byte")
@@ -93,13 +97,15 @@ def store_documents(store: ChunkStore, *, source_id: UUID, documents: Sequence[D
         if entry.chunks == 0:
             entry.language, entry.analyzer_version = language, postings.ANALYZER_VERSION
         elif entry.language != language or entry.analyzer_version != postings.ANALYZER_VERSION:
-            postings.rebuild(store, entry, language=language)
+            reindex(store, entry, language=language)
         old = _old_chunks(store, [document.document_id for document in documents])
         work = _Work()
         changes = [
             _compare(store, source_id, entry, document, old[document.document_id], work) for document in documents
         ]
         _write(store, entry, work, documents)
+        if store.block == "docs":
+            name_rows.store_names(store, source_id, language, documents, work.ids)
         return changes
 
 
@@ -114,31 +120,38 @@ def remove_documents(store: ChunkStore, *, source_id: UUID, document_ids: Iterab
     with transaction.atomic():
         entry = lock_source(store, source_id)
         if entry.chunks and entry.analyzer_version != postings.ANALYZER_VERSION:
-            postings.rebuild(store, entry, language=entry.language)
+            reindex(store, entry, language=entry.language)
         work = _Work()
         for rows in _old_chunks(store, ids).values():
             work.left.extend(row.ref for row in rows)
             work.gone.extend(row.id for row in rows)
         _write(store, entry, work, ())
         IndexedDocument.objects.filter(number=entry.number, document_id__in=ids).delete()
+        name_rows.remove_names(store, source_id, ids)
         return len(work.gone)
+
+
+def reindex(store: ChunkStore, entry: IndexedSource, *, language: str) -> None:
+    """Makes all postings of a locked source anew: chunks and names."""
+    postings.rebuild(store, entry, language=language)
+    if store.block == "docs":
+        name_rows.rebuild_names(store, entry.source_id, language)
 
 
 def remove_source(store: ChunkStore, *, source_id: UUID) -> None:
     """Forgets all that the index knows of a source. Its chunks must be deleted by their own room, before or after."""
-    with transaction.atomic():
-        entry = IndexedSource.objects.select_for_update().filter(store=store.name, source_id=source_id).first()
-        if entry is None:
-            return
-        with connection.cursor() as cursor:
+    stores = (store.name, store.name + NAMES_SUFFIX)
+    with transaction.atomic(), connection.cursor() as cursor:
+        for entry in IndexedSource.objects.select_for_update().filter(store__in=stores, source_id=source_id):
             for table in (
                 "indexing_posting",
                 "indexing_vector",
                 "indexing_embeddingfailure",
                 "indexing_indexeddocument",
+                "indexing_nameddocument",
             ):
                 cursor.execute(f"DELETE FROM {table} WHERE number = %s", [entry.number])  # noqa: S608
-        entry.delete()
+            entry.delete()
 
 
 def _old_chunks(store: ChunkStore, document_ids: Sequence[UUID]) -> dict[UUID, list[_Old]]:
@@ -166,6 +179,8 @@ def _compare(
         waiting[known.content_hash].append(known)
     kept: list[int] = []
     added: list[int] = []
+    ids: list[tuple[int, int]] = []
+    work.ids.append(ids)
     for chunk in document.chunks:
         content = composition.content_digest(chunk.text, chunk.heading_path)
         text = None if chunk.text == chunk.source else chunk.text
@@ -180,6 +195,7 @@ def _compare(
         row = same.popleft() if same else None
         if row is not None and row.index_hash == index:
             kept.append(row.id)
+            ids.append((row.id, row.ref))
             if row.place != place:
                 work.moved.append((row.id, row.ref, *place, None, None, None, None))
             continue
@@ -195,11 +211,13 @@ def _compare(
         )
         if row is not None:
             kept.append(row.id)
+            ids.append((row.id, ref))
             work.left.append(row.ref)
             work.moved.append((row.id, ref, *place, chunk.source, text, index, embed))
             continue
         id_ = new_chunk_id()
         added.append(id_)
+        ids.append((id_, ref))
         work.rows.append(
             (
                 id_, ref, *place[:7], list(chunk.heading_path), chunk.source, text, *place[7:],
@@ -223,7 +241,7 @@ def _write(store: ChunkStore, entry: IndexedSource, work: _Work, documents: Sequ
     if documents:
         copying.replace_indexed_documents(entry.number, documents)
     if work.entered or leaving:
-        postings.change(store, entry, entered=work.entered, left=leaving)
+        postings.change(store.block, entry, entered=work.entered, left=leaving)
     entry.version += 1
     entry.changed_at = timezone.now()
     entry.save()

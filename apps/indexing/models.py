@@ -11,7 +11,7 @@ import secrets
 import uuid
 
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import HashIndex
+from django.contrib.postgres.indexes import GinIndex, HashIndex
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -21,6 +21,8 @@ from apps.access.querysets import SourceKeyQuerySet
 
 SLOT_BITS = 32
 BLOCK_BITS = 16
+NAMES_SUFFIX = "#names"
+"""Behind the name of a store: the index of its documents' names."""
 
 
 def new_chunk_id() -> int:
@@ -127,6 +129,44 @@ class IndexedDocument(models.Model):
     title = models.TextField(blank=True, default="")
     path = models.TextField()
     side = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class NamedDocument(models.Model):
+    """A document as those name it who know it: by file, title, alias, or a heading (``retrieval.md`` 6).
+
+    Its terms stand in postings too, under an indexed source of their own (store ``…#names``) in which a document is
+    what a chunk is elsewhere: names in the heading field, the path in the path field, headings in the body.
+    """
+
+    ref = models.BigIntegerField(primary_key=True)
+    number = models.IntegerField()
+    document_id = models.UUIDField()
+    path = models.TextField()
+    title = models.TextField(blank=True, default="")
+    aliases = ArrayField(models.TextField(), default=list, blank=True)
+    side = models.BooleanField(default=False)
+    stem = models.TextField()
+    """Folded stem of the file name."""
+    capital = models.BooleanField(default=False)
+    """Whether the file name is written in capitals, as README is."""
+    depth = models.SmallIntegerField()
+    """Number of folders above it."""
+    folded = ArrayField(models.TextField(), default=list, blank=True)
+    """Names and headings as folded strings: for queries that hold nothing but common words."""
+    terms = ArrayField(models.TextField(), default=list, blank=True)
+    """Distinct terms of its names and headings, whose rarity an answer needs."""
+    sections = models.JSONField(default=list, blank=True)
+    """In file order: heading path, id and ref of the first chunk, first line, last line with all sub-sections."""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["number", "document_id"], name="indexing_nameddocument_once")]
+        indexes = [
+            models.Index(fields=["number", "stem"], name="indexing_nameddocument_stem"),
+            GinIndex(fields=["folded"], name="indexing_nameddocument_folded"),
+        ]
 
     def __str__(self) -> str:
         return self.path

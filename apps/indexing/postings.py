@@ -23,7 +23,7 @@ from apps.indexing.models import BLOCK_BITS, SLOT_BITS, IndexedDocument
 
 if TYPE_CHECKING:
     from apps.indexing.models import IndexedSource
-    from apps.indexing.stores import ChunkStore
+    from apps.indexing.stores import Block, ChunkStore
 
 __all__ = ["ANALYZER_VERSION", "Piece", "change", "dead_slots", "merge", "pieces_of", "rebuild", "slot_of"]
 
@@ -67,7 +67,7 @@ def pieces_of(store: ChunkStore, entry: IndexedSource, refs: Sequence[int]) -> l
     ]
 
 
-def change(store: ChunkStore, entry: IndexedSource, *, entered: Sequence[Piece], left: Sequence[Piece]) -> None:
+def change(block: Block, entry: IndexedSource, *, entered: Sequence[Piece], left: Sequence[Piece]) -> None:
     """Writes one segment: postings of ``entered``, counts without ``left``, whose slots become dead.
 
     ``entry`` is locked and is saved by the caller.
@@ -77,12 +77,12 @@ def change(store: ChunkStore, entry: IndexedSource, *, entered: Sequence[Piece],
     entry.next_segment += 1
     gains = losses = None
     if entered:
-        added = fields.count(lexicon, store.block, entered)
+        added = fields.count(lexicon, block, entered)
         gains = _rows(added, np.array([piece.slot for piece in entered]), lost=False)
         entry.heading_length += int(added.lengths[fields.HEADING].sum())
         entry.body_length += int(added.lengths[fields.BODY].sum())
     if left:
-        taken = fields.count(lexicon, store.block, left)
+        taken = fields.count(lexicon, block, left)
         gone = np.array([piece.slot for piece in left])
         losses = _rows(taken, gone, lost=True)
         entry.heading_length -= int(taken.lengths[fields.HEADING].sum())
@@ -190,19 +190,25 @@ def _packed(lexicon: Lexicon, number: int, segment: int, rows: _Rows) -> list[by
     return parts
 
 
+def forget(entry: IndexedSource, language: str) -> None:
+    """Deletes all postings of a source and sets its counts back; the caller writes new ones."""
+    entry.language, entry.analyzer_version = language, ANALYZER_VERSION
+    entry.chunks = entry.heading_length = entry.body_length = entry.next_slot = 0
+    entry.dead = b""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM indexing_posting WHERE number = %s", [entry.number])
+
+
 def rebuild(store: ChunkStore, entry: IndexedSource, *, language: str) -> None:
     """Makes all postings of a source anew from its chunks, under new slots, inside the caller's transaction.
 
     Readers see the old postings until it commits. Used after a change of the language or of the analyzer, and when
     slots of chunks long gone take more room than those of the living.
     """
-    entry.language, entry.analyzer_version = language, ANALYZER_VERSION
-    entry.chunks = entry.heading_length = entry.body_length = entry.next_slot = 0
-    entry.dead = b""
+    forget(entry, language)
     table = connection.ops.quote_name(store.table)
     low = entry.number << SLOT_BITS
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM indexing_posting WHERE number = %s", [entry.number])
         # New slots go above all old ones first, because the constraint is checked row by row.
         cursor.execute(
             f"SELECT c.id FROM {table} c JOIN indexing_indexeddocument d "  # noqa: S608
@@ -219,7 +225,7 @@ def rebuild(store: ChunkStore, entry: IndexedSource, *, language: str) -> None:
             )
     for start in range(0, len(ids), BATCH):
         refs = range(low + start, low + min(start + BATCH, len(ids)))
-        change(store, entry, entered=pieces_of(store, entry, refs), left=())
+        change(store.block, entry, entered=pieces_of(store, entry, refs), left=())
     entry.next_slot = len(ids)
     entry.version += 1
     entry.save()

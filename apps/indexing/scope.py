@@ -15,6 +15,7 @@ from django.db.models import CharField, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Cast
 
 from apps.access.sources import source_model
+from apps.indexing.models import NAMES_SUFFIX as SUFFIX
 from apps.indexing.models import SLOT_BITS, Chunk, IndexedSource
 from apps.indexing.stores import Block, ChunkStore, all_stores, get_store
 
@@ -37,6 +38,8 @@ class ScopedSource:
     chunks: int
     version: int
     generation: int
+    names: int = 0
+    """Number of the index of its documents' names; 0 where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +119,10 @@ def visible(
         allowed = model.objects.visible_to(viewer)
         if sources is not None:
             allowed = allowed.filter(pk__in=[id_ for kind, id_ in sources if kind == store.source_kind])
-        readable |= Q(store=store.name, source_id__in=allowed.values("pk"))
+        readable |= Q(store__in=(store.name, store.name + SUFFIX), source_id__in=allowed.values("pk"))
         labels.append(_label(model, store))
-    rows = IndexedSource.objects.filter(readable)
+    rows = _with_labels(IndexedSource.objects.filter(readable), labels)
+    names = {(row.store, row.source_id): row.number for row, _ in rows if row.store.endswith(SUFFIX)}
     found = [
         ScopedSource(
             row.number,
@@ -130,8 +134,10 @@ def visible(
             row.chunks,
             row.version,
             row.generation,
+            names.get((row.store + SUFFIX, row.source_id), 0),
         )
-        for row, row_labels in _with_labels(rows, labels)
+        for row, row_labels in rows
+        if not row.store.endswith(SUFFIX)
     ]
     found.sort(key=lambda source: (source.label, source.kind, source.store, str(source.id)))
     return Scope(block, tuple(found), dict(conditions or {}), _MADE_BY_VISIBLE)

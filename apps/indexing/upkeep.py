@@ -12,10 +12,10 @@ from django.db.models import Q
 
 from apps.indexing import postings
 from apps.indexing.analyzer import ANALYZER_VERSION
-from apps.indexing.chunks import remove_source
+from apps.indexing.chunks import reindex, remove_source
 from apps.indexing.embedding import backends, jobs, switching
 from apps.indexing.embedding.backends import EmbedderUnavailable
-from apps.indexing.models import SLOT_BITS, IndexedSource
+from apps.indexing.models import NAMES_SUFFIX, SLOT_BITS, IndexedSource
 from apps.indexing.stores import get_store, stores_of
 from apps.jobs.kinds import LONGEST_DEADLINE, Due, JobKind, Slot, register_kind, register_prune, register_purge
 
@@ -82,9 +82,11 @@ def merge(run: JobRun) -> None:
             if entry is None:
                 continue
             if entry.analyzer_version != ANALYZER_VERSION or _sparse(entry):
-                postings.rebuild(store, entry, language=entry.language)
-            if _segments(entry) >= SEGMENTS or len(entry.dead) // 4 > entry.chunks // 5:
-                postings.merge(entry)
+                reindex(store, entry, language=entry.language)
+            stores = (store.name, store.name + NAMES_SUFFIX)
+            for part in IndexedSource.objects.select_for_update().filter(store__in=stores, source_id=id_):
+                if _segments(part) >= SEGMENTS or len(part.dead) // 4 > part.chunks // 5:
+                    postings.merge(part)
 
 
 def _sparse(entry: IndexedSource) -> bool:

@@ -120,7 +120,7 @@ _names = itertools.count()
 
 
 def a_user(**fields: object) -> User:
-    return User.objects.create_user(f"reader{next(_names)}", password=None, **fields)  # type: ignore[arg-type]
+    return User.objects.create_user(f"reader-{uuid.uuid4()}", password=None, **fields)  # type: ignore[arg-type]
 
 
 def a_shelf(

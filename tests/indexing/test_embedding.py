@@ -301,8 +301,8 @@ def test_re_embed_answers_by_the_old_vectors_until_it_is_complete(endpoint):
     assert set(IndexedSource.objects.values_list("generation", "building")) == {(0, None), (1, None)}
     assert len(near("apples")) == 3
     assert set(Vector.objects.values_list("number", "generation")) == {
-        (IndexedSource.objects.get(source_id=shelf.id).number, 1),
-        (IndexedSource.objects.get(source_id=other.id).number, 0),
+        (IndexedSource.objects.get(store=STORE.name, source_id=shelf.id).number, 1),
+        (IndexedSource.objects.get(store=STORE.name, source_id=other.id).number, 0),
     }
 
 
@@ -350,7 +350,7 @@ def fill_many(number_of_sources: int, each: int) -> tuple[list, EmbeddingProfile
     shelves = [a_shelf(f"many{n:02}") for n in range(number_of_sources)]
     for shelf in shelves:
         put(shelf, "a.md", *(cut(f"text {n} of {shelf.slug}", str(n)) for n in range(each)))
-        entry = IndexedSource.objects.get(source_id=shelf.id)
+        entry = IndexedSource.objects.get(store=STORE.name, source_id=shelf.id)
         found, _ = vectors.missing(STORE, entry, profile, 0, after=0, limit=each)
         made = random.normal(size=(each, 64)).astype(np.float32)
         made /= np.linalg.norm(made, axis=1, keepdims=True)

@@ -6,8 +6,8 @@ import pytest
 from django.db.models import Q
 
 from apps.indexing import lexical
-from apps.indexing.lexical import idf, reference_length
 from apps.indexing.questions import ask
+from apps.indexing.scoring import idf, reference_length
 from tests.indexing.shelf import (
     CODE,
     STORE,

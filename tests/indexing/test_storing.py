@@ -204,7 +204,7 @@ def test_many_documents_cost_as_many_statements_as_one(django_assert_max_num_que
         papers = [Paper(shelf=shelf, path=f"{prefix}{n}.md") for n in range(number)]
         Paper.objects.bulk_create(papers)
         documents = [as_text(paper, [cut(f"text {paper.path}", "One")]) for paper in papers]
-        with django_assert_max_num_queries(14) as queries:
+        with django_assert_max_num_queries(24) as queries:
             chunks.store_documents(STORE, source_id=shelf.id, documents=documents)
         return len(queries)
 

@@ -1,0 +1,153 @@
+"""The rows behind the name stream, kept with the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from apps.indexing import naming, postings
+from apps.indexing.analyzer import ANALYZER_VERSION, fold
+from apps.indexing.fields import Piece
+from apps.indexing.models import NAMES_SUFFIX as SUFFIX
+from apps.indexing.models import SLOT_BITS, IndexedSource, NamedDocument
+
+if TYPE_CHECKING:
+    from apps.indexing.chunks import DocumentText
+    from apps.indexing.stores import ChunkStore
+
+
+def store_names(
+    store: ChunkStore,
+    source_id: UUID,
+    language: str,
+    documents: Sequence[DocumentText],
+    ids: Sequence[Sequence[tuple[int, int]]],
+) -> None:
+    """Makes the named rows of ``documents`` those given; ``ids`` are id and ref of each one's chunks, in order."""
+    entry = _locked(store, source_id, language)
+    old = {
+        row.document_id: row
+        for row in NamedDocument.objects.filter(
+            number=entry.number, document_id__in=[document.document_id for document in documents]
+        )
+    }
+    entered: list[Piece] = []
+    left: list[Piece] = []
+    rows: list[NamedDocument] = []
+    for document, chunk_ids in zip(documents, ids, strict=True):
+        row = _row(entry, document, chunk_ids)
+        known = old.get(document.document_id)
+        if known is not None and _piece(known) == _piece(row, slot=postings.slot_of(known.ref)):
+            if known.sections != row.sections or known.side != row.side:
+                row.ref = known.ref
+                rows.append(row)
+            continue
+        row.ref = entry.number << SLOT_BITS | entry.next_slot
+        entry.next_slot += 1
+        entered.append(_piece(row))
+        rows.append(row)
+        if known is not None:
+            left.append(_piece(known))
+    if rows:
+        NamedDocument.objects.filter(number=entry.number, document_id__in=[row.document_id for row in rows]).delete()
+        NamedDocument.objects.bulk_create(rows, batch_size=2000)
+    if entered or left:
+        postings.change("docs", entry, entered=entered, left=left)
+        entry.save()
+
+
+def remove_names(store: ChunkStore, source_id: UUID, document_ids: Sequence[UUID]) -> None:
+    entry = IndexedSource.objects.select_for_update().filter(store=store.name + SUFFIX, source_id=source_id).first()
+    if entry is None:
+        return
+    rows = NamedDocument.objects.filter(number=entry.number, document_id__in=document_ids)
+    left = [_piece(row) for row in rows]
+    if left:
+        rows.delete()
+        postings.change("docs", entry, entered=(), left=left)
+        entry.save()
+
+
+def rebuild_names(store: ChunkStore, source_id: UUID, language: str) -> None:
+    """All postings of names anew, for another language or analyzer."""
+    entry = _locked(store, source_id, language)
+    rows = list(NamedDocument.objects.filter(number=entry.number).order_by("path"))
+    ids = [section[1] for row in rows for section in row.sections]
+    refs = dict(store.model._default_manager.filter(id__in=ids).values_list("id", "ref"))
+    NamedDocument.objects.filter(number=entry.number).delete()
+    postings.forget(entry, language)
+    for slot, row in enumerate(rows):
+        row.ref = entry.number << SLOT_BITS | slot
+        row.sections = [[path, id_, refs[id_], *lines] for path, id_, _, *lines in row.sections]
+        headings = (path[-1] for path, *_ in row.sections if path)
+        row.terms = _terms((row.path, row.title, *row.aliases, *headings), language)
+    NamedDocument.objects.bulk_create(rows, batch_size=2000)
+    entry.next_slot = len(rows)
+    if rows:
+        postings.change("docs", entry, entered=[_piece(row) for row in rows], left=())
+    entry.save()
+
+
+def _locked(store: ChunkStore, source_id: UUID, language: str) -> IndexedSource:
+    entry, _ = IndexedSource.objects.get_or_create(
+        store=store.name + SUFFIX,
+        source_id=source_id,
+        defaults={
+            "source_kind": store.source_kind,
+            "analyzer_version": ANALYZER_VERSION,
+            "language": language,
+        },
+    )
+    return IndexedSource.objects.select_for_update().get(number=entry.number)
+
+
+def _row(entry: IndexedSource, document: DocumentText, chunk_ids: Sequence[tuple[int, int]]) -> NamedDocument:
+    sections = _sections(document, chunk_ids)
+    names = [naming.stem_of(document.path), document.title, *document.aliases]
+    headings = [path[-1] for path, *_ in sections if path]
+    return NamedDocument(
+        number=entry.number,
+        document_id=document.document_id,
+        path=document.path,
+        title=document.title,
+        aliases=list(document.aliases),
+        side=document.side,
+        stem=fold(names[0]),
+        capital=names[0].isupper(),
+        depth=document.path.count("/"),
+        folded=sorted({fold(name)[:200] for name in (*names, *headings) if name}),
+        terms=sorted(
+            {term for name in (document.path, *names, *headings) for term in naming.words(name, entry.language)}
+        ),
+        sections=sections,
+    )
+
+
+def _terms(texts: Iterable[str], language: str) -> list[str]:
+    return sorted({term for text in texts for term in naming.words(text, language)})
+
+
+def _sections(document: DocumentText, chunk_ids: Sequence[tuple[int, int]]) -> list[list[Any]]:
+    """Sections with text of their own, in file order; the end of one is the end of its last sub-section."""
+    found: list[list[Any]] = []
+    before: tuple[tuple[str, ...], str] | None = None
+    for chunk, (chunk_id, ref) in zip(document.chunks, chunk_ids, strict=True):
+        here = (tuple(chunk.heading_path), chunk.section_anchor)
+        if here != before:
+            found.append([list(here[0]), chunk_id, ref, chunk.start_line, chunk.end_line])
+            before = here
+        for section in found:
+            path = section[0]
+            if path and list(here[0][: len(path)]) == path:
+                section[4] = max(section[4], chunk.end_line)
+        if found and not found[-1][0]:
+            found[-1][4] = max(found[-1][4], chunk.end_line)
+    return found
+
+
+def _piece(row: NamedDocument, *, slot: int | None = None) -> Piece:
+    """The document as the posting writer takes it: names as headings, the path, all headings as body."""
+    headings = "\n".join(dict.fromkeys(name for path, *_ in row.sections for name in path))
+    names = tuple(name for name in (naming.stem_of(row.path), row.title, *row.aliases) if name)
+    return Piece(postings.slot_of(row.ref) if slot is None else slot, "", row.path, False, names, f"\n{headings}")

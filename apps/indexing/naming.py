@@ -1,0 +1,153 @@
+"""Who is named by a query: evidence, classes and order of the name stream (``retrieval.md`` 6). Pure."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from apps.indexing.analyzer import analyze
+
+NameClass = Literal["spelled", "same_name", "exact_name", "exact_heading", "complete", "well_known", "covered"]
+
+WEIGHTS: Mapping[NameClass, float] = {
+    "spelled": 6.0,
+    "same_name": 1.0,
+    "exact_name": 4.0,
+    "exact_heading": 2.0,
+    "complete": 2.0,
+    "well_known": 2.0,
+}
+LEAST_EVIDENCE = 0.4
+SECTIONS_A_DOCUMENT = 3
+MAX_ROWS = 100
+WELL_KNOWN_BEARERS = 3
+WRAPPER_SHARE = 0.6
+WRAPPER_HEADINGS = 4
+DECIMALS = 9
+MEDIUM = "doc docs documentation document page file markdown"
+"""Words for the medium say little about what is meant: unmatched ones do not count against a name."""
+NEVER_ALONE = frozenset({"index", "_index", "overview"})
+EXTENSIONS = ("md", "mdx", "markdown", "rst", "txt")
+_CHARACTERS = r"[^\s\"'`<>()\[\]{},;]"
+_FILE = rf"{_CHARACTERS}+\.(?:{'|'.join(EXTENSIONS)})(?!\w)(?:#{_CHARACTERS}*)?"
+_SPELLED = re.compile(rf"(?i){_FILE}|{_CHARACTERS}*[/\\]{_CHARACTERS}+")
+_EXTENSION = re.compile(r"\.[^./]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section that has text of its own; ``end_line`` is that of its last sub-section."""
+
+    heading_path: tuple[str, ...]
+    chunk_id: int
+    ref: int
+    start_line: int
+    end_line: int
+
+    @property
+    def heading(self) -> str:
+        return self.heading_path[-1] if self.heading_path else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A document that may be meant. ``owns_stem``: no other file of its source with that stem is nearer to the root."""
+
+    number: int
+    document_id: UUID
+    path: str
+    title: str
+    aliases: tuple[str, ...]
+    side: bool
+    sections: tuple[Section, ...]
+    owns_stem: bool = True
+
+    @property
+    def depth(self) -> int:
+        return self.path.count("/")
+
+    @property
+    def file_name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def stem(self) -> str:
+        return stem_of(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a source contributes: its language and the words of its own name, which name nothing inside it."""
+
+    language: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class NameRow:
+    """One row of the stream, best first. ``chunk_id`` and ``ref`` are None for a named document without text."""
+
+    chunk_id: int | None
+    ref: int | None
+    document_id: UUID
+    number: int
+    path: str
+    weight: float
+    evidence: float
+    name_class: NameClass
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query as this stream reads it. ``rare`` tells which terms stand in at most 1 % of the chunk bodies."""
+
+    text: str
+    idf: Callable[[str], float]
+    rare: Callable[[str], bool]
+    only_common_words: bool = False
+
+    @property
+    def spelled(self) -> list[str]:
+        return spelled_tokens(self.text)
+
+
+def stem_of(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return _EXTENSION.sub("", name) or name
+
+
+def spelled_tokens(text: str) -> list[str]:
+    """Tokens of a query that spell a file, brought to one form: lower case, ``/``, no leading ``./``, no anchor."""
+    found = []
+    for match in _SPELLED.finditer(text):
+        token = match.group().replace("\\", "/").partition("#")[0].lower().rstrip(".?!:")
+        while token.startswith(("./", "/")):
+            token = token[2:] if token.startswith("./") else token[1:]
+        if token.strip("/"):
+            found.append(token)
+    return found
+
+
+@functools.lru_cache(maxsize=50_000)
+def words(text: str, language: str) -> frozenset[str]:
+    """Distinct word terms, without stop words."""
+    return frozenset(term.text for term in analyze(text, language).terms if term.kind == "word")
+
+
+def less(terms: frozenset[str], removed: frozenset[str]) -> frozenset[str]:
+    """``terms`` without ``removed``, unless nothing would be left."""
+    return terms - removed or terms
+
+
+def name_terms(document: Named, source: Source) -> list[frozenset[str]]:
+    """The terms of each name of a document."""
+    own = words(source.label, source.language)
+    stem = document.stem
+    folder = document.path.rpartition("/")[0].rpartition("/")[2]
+    spelled = stem if document.owns_stem and stem.lower() not in NEVER_ALONE else f"{folder} {stem}" if folder else ""
+    names = (spelled, document.title, *document.aliases)
+    return [found for name in names if name and (found := less(words(name, source.language), own))]
