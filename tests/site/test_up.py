@@ -26,9 +26,16 @@ from tests.site.portal_process import ROOT, descendants, patience, seconds_until
 pytestmark = pytest.mark.workers
 
 
+def open_place() -> Path:
+    """A new folder that the server's account may pass through, so that the database lies in the data folder."""
+    path = Path(tempfile.mkdtemp(prefix="cograph-up-"))
+    path.chmod(0o755)
+    return path
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="cograph-up-"))
+    path = open_place()
     yield path / "data"
     shutil.rmtree(path, ignore_errors=True)
 
@@ -36,7 +43,7 @@ def folder() -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def used_folder() -> Iterator[Path]:
     """A data folder that has had its first run; its administrator's password is chosen."""
-    path = Path(tempfile.mkdtemp(prefix="cograph-up-"))
+    path = open_place()
     with up(path / "data", "--no-samples", COGRAPH_ADMIN_PASSWORD="chosen by the operator") as portal:
         portal.wait_ready()
         assert "COGRAPH_ADMIN_PASSWORD" in portal.text
@@ -59,6 +66,7 @@ def test_portal_fact_31_32_password_printed_once_and_stored_nowhere(folder: Path
         for key in ("django.key", "secrets.key"):
             assert (folder / key).stat().st_mode & 0o777 == 0o600
         assert portal.stop() < 10
+    assert (folder / "postgres" / "data" / "PG_VERSION").is_file()
     for file in (file for file in folder.rglob("*") if file.is_file()):
         assert password.encode() not in file.read_bytes(), f"the password stands in {file}"
     with up(folder) as portal:
