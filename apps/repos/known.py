@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
+from django.conf import settings
+
+from apps.markup.values import Limits
 from apps.repos.discovery import Filters, Kind
 from apps.repos.models import Repository, RepositoryDocument, RepositoryFile
 from apps.repos.plan import KnownDocument, KnownFile, Versions
@@ -14,6 +20,33 @@ def filters_of(repository: Repository) -> Filters:
 
 def versions_of(repository: Repository) -> Versions:
     return Versions(parser=PARSER_VERSION, profile=repository.chunk_profile)
+
+
+def limits_of_settings() -> Limits:
+    markup = settings.COGRAPH.markup
+    return Limits(
+        max_file_bytes=markup.max_file_bytes,
+        parse_seconds=markup.parse_seconds,
+        parse_memory_mb=markup.parse_memory_mb,
+        max_nesting=markup.max_nesting,
+        max_front_matter_bytes=markup.max_front_matter_bytes,
+    )
+
+
+def digest_of(repository: Repository) -> str:
+    """What the stored rows depend on besides the commit: when it differs, an unchanged commit is no reason to rest."""
+    parts = [
+        versions_of(repository).label,
+        repository.git_url,
+        repository.branch,
+        repository.only,
+        repository.include,
+        repository.exclude,
+        repository.docs_roots,
+        repository.language,
+        settings.COGRAPH.markup.max_file_bytes,
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def known_documents(repository: Repository) -> dict[bytes, KnownDocument]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import uuid
 from typing import Any, ClassVar
 
@@ -151,6 +152,11 @@ class Repository(Source):
     @property
     def label(self) -> str:
         return self.slug
+
+    @property
+    def stale_since(self) -> datetime.datetime | None:
+        """Time of the last good check, when the repository is stale; needs ``with_state()``."""
+        return self.last_checked_at if getattr(self, "is_stale", False) else None
 
     @property
     def chunk_profile(self) -> str:

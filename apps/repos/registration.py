@@ -18,6 +18,7 @@ from apps.access.errors import Conflict, Forbidden, Invalid
 from apps.access.rules import Right, Visibility
 from apps.access.secrets import encrypt
 from apps.access.visibility import set_visibility
+from apps.indexing.analyzer import languages
 from apps.jobs import control
 from apps.jobs.models import Cause, Job, Status
 from apps.jobs.queue import Enqueued, enqueue
@@ -287,6 +288,8 @@ def _apply(repository: Repository, changes: Mapping[str, Any]) -> None:
         setattr(repository, name, value)
     if "schedule" in changes:
         repository.next_sync_at = next_run(repository.schedule, timezone.now())
+    if repository.language not in languages():
+        raise Invalid(f"A language is one of {', '.join(languages())}.", field="language")
     if repository.link_style == LinkStyle.TEMPLATE:
         _check_template(repository.link_template)
     try:

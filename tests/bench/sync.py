@@ -23,7 +23,7 @@ from django.db import connection
 
 from apps.access.models import User
 from apps.markup.values import WordWindow
-from apps.repos import files, links, remotes, storing, sync
+from apps.repos import files, known, links, read_stage, remotes, storing, sync
 from apps.repos.git.blobs import blob_reader
 from apps.repos.git.listing import list_tree
 from apps.repos.models import RepositoryDocument, RepositoryDocumentChunk
@@ -99,7 +99,7 @@ def stages() -> Iterator[dict[str, float]]:
     wrap(sync, "fetch", "fetch")
     wrap(sync, "list_tree", "list")
     wrap(sync, "last_changes", "commit dates")
-    wrap(sync._Sync, "_outcomes", "read + parse + chunk")
+    wrap(read_stage.ReadStage, "_outcomes", "read + parse + chunk")
     wrap(storing.Writer, "store", "store documents, chunks, links")
     wrap(storing, "store_documents", "  of that chunks and postings")
     wrap(files, "_copy", "file rows")
@@ -126,7 +126,7 @@ def floor(repository: Any) -> tuple[float, float, float]:
     """The same work in its barest form."""
     clock = Clock()
     mirror = remotes.mirror(repository).directory
-    limits, profile = sync.limits_of_settings(), WordWindow()
+    limits, profile = known.limits_of_settings(), WordWindow()
     entries = list_tree(mirror, repository.synced_commit)
     with blob_reader(mirror) as blobs:
         for entry, raw in zip(entries, blobs.read_many([entry.blob for entry in entries]), strict=True):

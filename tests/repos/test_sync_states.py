@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import Any
 
 import pytest
 
+from apps.access.errors import Invalid
+from apps.indexing import observers
+from apps.indexing.models import IndexedSource
+from apps.jobs.models import Job
 from apps.jobs.worker import drain
 from apps.repos.models import Absence, RepositoryDocument, RepositoryDocumentChunk, RepositoryFile
 from apps.repos.registration import approve_deletions, change_repository, discard_deletions, request_sync
@@ -467,3 +472,38 @@ def test_repos_rule_6_2_again_params_join(upstream: Any, portal: Any) -> None:
     first = request_sync(repository=repository, by=portal.admin)
     second = request_sync(repository=repository, by=portal.admin)
     assert (first.job.pk, second.deduplicated) == (second.job.pk, True)
+
+
+def test_repos_language_change_indexes_anew(upstream: Any, portal: Any) -> None:
+    upstream.commit({"a.md": "# A\n\nLaufende Häuser"})
+    repository, _ = portal.synced(upstream)
+    change_repository(repository=repository, by=portal.admin, language="german")
+    repository.refresh_from_db()
+    job = portal.sync(repository)
+    assert job.counters["indexed_documents"] == 0
+    assert IndexedSource.objects.get(source_id=repository.pk).language == "german"
+    with pytest.raises(Invalid) as refusal:
+        change_repository(repository=repository, by=portal.admin, language="klingon")
+    assert refusal.value.field == "language"
+
+
+def test_access_rule_46_cancelled_between_batches(upstream: Any, portal: Any, monkeypatch: Any) -> None:
+    class Canceller:
+        def stored(self, changes: Any) -> None:
+            Job.objects.filter(kind="sync", status="running").update(cancel_requested=True)
+
+        def removing(self, documents: Any) -> Any:
+            return contextlib.nullcontext()
+
+    upstream.commit({f"p{number:03}.md": page(number) for number in range(150)})
+    repository = portal.add(upstream)
+    monkeypatch.setattr(observers, "_observers", [Canceller()])
+    job = portal.sync(repository)
+    assert job.status == "cancelled"
+    stored = RepositoryDocument.objects.filter(repository=repository)
+    assert stored.count() == 64
+    assert RepositoryDocumentChunk.objects.filter(repository=repository).count() == 64
+    assert repository.state == "never_synced"
+    monkeypatch.setattr(observers, "_observers", [])
+    job = portal.sync(repository)
+    assert (job.status, stored.count(), job.counters["indexed_documents"]) == ("success", 150, 86)
