@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,7 +37,11 @@ def make_database(home: ServerHome, *, may_create_databases: bool = False) -> No
 
 def _make_extensions(connection: psycopg.Connection) -> None:
     connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-    connection.execute("ALTER EXTENSION vector UPDATE")
+    row = connection.execute(
+        "SELECT installed_version, default_version FROM pg_available_extensions WHERE name = 'vector'"
+    ).fetchone()
+    if row and _version(row[0]) < _version(row[1]):  # the other way round there is no path, and no need
+        connection.execute("ALTER EXTENSION vector UPDATE")
     if connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'pg_trgm'").fetchone():
         connection.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
 
@@ -80,12 +85,16 @@ def check_database(address: Mapping[str, Any]) -> str:
                     "CREATE EXTENSION vector in that database"
                 ) from None
             installed = available
-        if tuple(int(part) for part in str(installed).split(".")[:2]) < OLDEST_VECTOR:
+        if _version(installed) < OLDEST_VECTOR:
             raise PostgresError(
                 f"the database of DATABASE_URL has vector {installed}; Cograph needs 0.8 or newer "
                 "(ALTER EXTENSION vector UPDATE)"
             )
     return f"PostgreSQL {version // 10000}.{version % 10000}, vector {installed}"
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text))
 
 
 def _first_line(error: Exception) -> str:
