@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.conf import settings
 from django.db import connection
+from psycopg.pq import TransactionStatus
 
 from apps.access.errors import TooLarge
 
@@ -50,7 +51,9 @@ def statements_in_time() -> Iterator[None]:
 
     def guard(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
         raw = context["connection"].connection
-        if raw is not None and getattr(raw, "cograph_statement_timeout", None) != milliseconds:
+        # A failed transaction takes nothing but its rollback, which must not be lost to the setting.
+        failed = raw is not None and raw.info.transaction_status == TransactionStatus.INERROR
+        if raw is not None and not failed and getattr(raw, "cograph_statement_timeout", None) != milliseconds:
             with raw.cursor() as cursor:
                 cursor.execute(f"SET statement_timeout = {int(milliseconds)}")
             # Inside a transaction the setting falls with a rollback, so there it is set again the next time.
