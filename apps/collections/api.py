@@ -24,6 +24,8 @@ from apps.collections import api_values as shape
 from apps.collections import curation, trash, uploads
 from apps.collections.models import Collection, Document, DocumentChunk
 from apps.collections.uploads import Staged
+from apps.indexing.chunk_states import vector_states
+from apps.indexing.chunk_values import ChunkOutput, present_chunk
 
 WRITE = TokenScope.WRITE
 
@@ -256,9 +258,9 @@ class DocumentChunksView(DocumentView):
     doors = {
         "GET": Door(
             right="read",
-            summary="The chunks of a document, in order",
+            summary="The chunks of a document in order, with the state of their vectors",
             query=ListQuery,
-            output=list_of(shape.ChunkOutput),
+            output=list_of(ChunkOutput),
         )
     }
 
@@ -266,7 +268,8 @@ class DocumentChunksView(DocumentView):
         rows = DocumentChunk.objects.filter(document=self.document)
         question = {**self.query, "document": str(document_id), "version": self.document.version}
         page = page_of_rows(rows, order=("chunk_index", "id"), viewer=self.viewer, question=question)
-        return Response(page.body(shape.present_chunk))
+        states = vector_states(page.items)
+        return Response(page.body(lambda chunk: present_chunk(chunk, states[chunk.pk])))
 
 
 class _WithData:

@@ -10,7 +10,7 @@ from apps.access.rest.strict import Boolean, Choice, Integer, Listed, ListQuery,
 from apps.access.rules import Visibility
 from apps.collections.documents import Outcome
 from apps.collections.keys import MAX_KEY_CHARS
-from apps.collections.models import Document, DocumentChunk, DocumentLink, DocumentState
+from apps.collections.models import Document, DocumentLink, DocumentState
 from apps.jobs.models import Job
 
 VISIBILITIES = list(Visibility.values)
@@ -158,24 +158,6 @@ class DocumentOutput(DocumentLine):
     truncated_at_line = serializers.IntegerField(allow_null=True)
 
 
-class ChunkOutput(serializers.Serializer[Any]):
-    """One chunk: the exact source, and the searched text where it differs."""
-
-    id = serializers.CharField()
-    index = serializers.IntegerField()
-    heading_path = serializers.ListField(child=serializers.CharField())
-    anchor = serializers.CharField()
-    start_line = serializers.IntegerField()
-    end_line = serializers.IntegerField()
-    start_byte = serializers.IntegerField()
-    end_byte = serializers.IntegerField()
-    part = serializers.IntegerField()
-    parts = serializers.IntegerField()
-    flags = serializers.ListField(child=serializers.CharField())
-    source = serializers.CharField()  # type: ignore[assignment]
-    text = serializers.CharField(allow_null=True)
-
-
 def present_collection(collection: Any) -> dict[str, Any]:
     """``collection`` is annotated with ``documents_count``."""
     return {
@@ -265,22 +247,4 @@ def present_link(link: DocumentLink) -> dict[str, Any]:
         "anchor": link.anchor,
         "candidates": link.candidates,
         "suggestion": link.suggestion,
-    }
-
-
-def present_chunk(chunk: DocumentChunk) -> dict[str, Any]:
-    return {
-        "id": str(chunk.pk),
-        "index": chunk.chunk_index,
-        "heading_path": chunk.heading_path,
-        "anchor": chunk.section_anchor,
-        "start_line": chunk.start_line,
-        "end_line": chunk.end_line,
-        "start_byte": chunk.start_byte,
-        "end_byte": chunk.end_byte,
-        "part": chunk.part,
-        "parts": chunk.parts,
-        "flags": chunk.flags,
-        "source": chunk.source,
-        "text": chunk.text,
     }

@@ -17,7 +17,7 @@ from apps.jobs import control
 from apps.jobs.api_values import (
     JobItemOutput,
     JobOutput,
-    RetriedJobOutput,
+    QueuedJobOutput,
     WholeJobOutput,
     present_item,
     present_line,
@@ -25,6 +25,7 @@ from apps.jobs.api_values import (
 )
 from apps.jobs.models import ItemState, Job, JobItem, Status
 from apps.jobs.presentation import lines
+from apps.jobs.queue import Enqueued
 
 
 class JobListQuery(ListQuery):
@@ -53,7 +54,8 @@ def job_page(view: ApiView, rows: Any) -> Response:
         if wanted := view.query.get(name):
             rows = rows.filter(**{name: wanted})
     rows = rows.select_related("requested_by")
-    page = page_of_rows(rows, order=("-created_at", "id"), viewer=view.viewer, question=view.query)
+    question = {**view.query, "path": view.request.path}
+    page = page_of_rows(rows, order=("-created_at", "id"), viewer=view.viewer, question=question)
     shown = {line.job.pk: line for line in lines(page.items, view.viewer)}
     return Response(page.body(lambda job: present_line(shown[job.pk])))
 
@@ -123,6 +125,7 @@ class JobCancelView(OneJobView):
             summary="End a job: a waiting one at once, a running one within ten seconds; what it stored stays",
             scope=TokenScope.WRITE,
             output=JobOutput,
+            codes={409: ("conflict",)},
         )
     }
 
@@ -138,8 +141,10 @@ class JobRetryView(OneJobView):
             right="write",
             summary="Do again what a job did not do; a live job of the same object is returned as it is",
             scope=TokenScope.WRITE,
-            output=RetriedJobOutput,
+            output=QueuedJobOutput,
             status=202,
+            also=(200,),
+            codes={409: ("conflict", "payload_expired"), 429: ("too_many_jobs",)},
             creates=True,
         )
     }
@@ -150,7 +155,11 @@ class JobRetryView(OneJobView):
 
 def retried(view: ApiView, job: Job) -> Response:
     """Retry ``job`` for the caller: 202 with the new job, 200 with the live one."""
-    enqueued = control.retry(job, by=view.user)
+    return queued(view, control.retry(job, by=view.user))
+
+
+def queued(view: ApiView, enqueued: Enqueued) -> Response:
+    """What asking for a job answers: 202 with the new job, 200 with the live one that was joined."""
     [line] = lines([enqueued.job], view.viewer)
     body = {**present_line(line), "deduplicated": enqueued.deduplicated}
     if enqueued.deduplicated:

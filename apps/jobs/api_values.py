@@ -56,7 +56,7 @@ class JobOutput(serializers.Serializer[Any]):
     finished_at = serializers.DateTimeField(allow_null=True)
 
 
-class RetriedJobOutput(JobOutput):
+class QueuedJobOutput(JobOutput):
     """The new job, or the live one of the same object."""
 
     deduplicated = serializers.BooleanField()

@@ -17,4 +17,11 @@ class SlugConverter:
         return value
 
 
+class SlugPartConverter(SlugConverter):
+    """One of the three parts, as the REST addresses name them."""
+
+    regex = r"(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+"
+
+
 register_converter(SlugConverter, "repository")
+register_converter(SlugPartConverter, "slug_part")

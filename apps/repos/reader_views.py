@@ -20,12 +20,11 @@ from apps.repos.models import (
     FileState,
     Repository,
     RepositoryDocument,
-    RepositoryDocumentLink,
     RepositoryFile,
 )
 from apps.repos.page_body import file_html, page_body
 from apps.repos.pills import pills_of
-from apps.repos.tree import Entry, Tree, build
+from apps.repos.surroundings import around, tree_of
 
 MAX_LINES = 10_000
 RAW_HEADERS = {
@@ -35,15 +34,6 @@ RAW_HEADERS = {
 }
 IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """SECURITY: what a repository holds is never run in the portal's origin, whatever it claims to be."""
-
-
-def tree_of(viewer: Viewer, repository: Repository) -> Tree:
-    rows = (
-        RepositoryDocument.objects.visible_to(viewer)
-        .filter(repository=repository)
-        .values_list("id", "path", "title", "slug", "kind", "state", "absence")
-    )
-    return build(Entry(*row) for row in rows)
 
 
 @require_safe
@@ -69,15 +59,7 @@ def reader(request: HttpRequest, slug: str, doc_slug: str) -> HttpResponse:
     if request.GET.get("raw"):
         return _raw(document.text)
     tree = tree_of(viewer, repository)
-    order = list(tree.order)
-    at = next((place for place, entry in enumerate(order) if entry.id == document.pk), None)
-    backlinks = (
-        RepositoryDocumentLink.objects.visible_to(viewer)
-        .filter(target_document=document)
-        .exclude(document=document)
-        .select_related("document")
-        .order_by("document__path", "id")[:50]
-    )
+    near = around(viewer, tree, document)
     context = {
         "header": presentation.header(repository, "repos:docs"),
         "tree": tree,
@@ -87,9 +69,9 @@ def reader(request: HttpRequest, slug: str, doc_slug: str) -> HttpResponse:
         "host_links": _host_links(repository, document),
         "open_folders": _parents(document.path),
         "crumbs": _crumbs(document.path),
-        "previous": order[at - 1] if at else None,
-        "next": order[at + 1] if at is not None and at + 1 < len(order) else None,
-        "backlinks": list({link.document_id: link for link in backlinks}.values()),
+        "previous": near.previous,
+        "next": near.following,
+        "backlinks": near.backlinks,
         "frontmatter": sorted(document.frontmatter.items()) if isinstance(document.frontmatter, dict) else [],
     }
     return answer(request, "repos/reader.html", context)

@@ -283,6 +283,8 @@ def _apply(repository: Repository, changes: Mapping[str, Any]) -> None:
             value = _patterns(name, value)
         elif name == "branch":
             value = _branch(value)
+        elif name == "language" and value not in languages():
+            raise Invalid(f"The language is one of {', '.join(languages())}.", field="language")
         elif name == "docs_roots":
             value = [root.strip("/") for root in value if root.strip("/")]
         setattr(repository, name, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.repos import converters, reader_views, report_views, settings_views, views
+from apps.repos import converters, reader_views, report_views, settings_views, views, webhook_views
 
 __all__ = ["app_name", "converters", "urlpatterns"]
 
@@ -24,4 +24,5 @@ urlpatterns = [
     path("repos/<repository:slug>/settings", settings_views.settings_page, name="settings"),
     path("repos/<repository:slug>/sync", settings_views.sync, name="sync"),
     path("repos/<repository:slug>/held-deletions", settings_views.held, name="held"),
+    path("webhooks/<str:provider>/<str:hook_id>", webhook_views.webhook, name="webhook"),
 ]

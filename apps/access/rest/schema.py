@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
@@ -13,6 +14,11 @@ from apps.access.rest.examples import example_of
 SESSION = "session"
 BEARER = "token"
 PROBLEM = "application/problem+json"
+_WORDS = {
+    204: "Done; no body.",
+    301: "It has moved; `Location` says where to.",
+    304: "Not modified: the caller holds this very representation.",
+}
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -25,6 +31,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
     errors = serializers.ListField(child=serializers.DictField())  # type: ignore[assignment]
 
 
+@functools.cache
 def list_of(item: type[serializers.BaseSerializer[Any]]) -> type[serializers.Serializer[Any]]:
     """The serializer of a list whose entries are ``item``."""
     fields: dict[str, Any] = {
@@ -83,6 +90,12 @@ class DoorSchema(AutoSchema):
         if door is None:
             return {}
         answers: dict[Any, Any] = {int(door.status): self._success(door)}
+        for status in door.also:
+            answers[status] = (
+                self._success(door) if status < 300 and status != 204 else OpenApiResponse(description=_WORDS[status])
+            )
+        if door.tagged and self.method == "GET":
+            answers[304] = OpenApiResponse(description=_WORDS[304])
         for status, codes in self._refusals(door).items():
             told = ", ".join(f"`{code}`" for code in codes)
             answers[(str(status), PROBLEM)] = OpenApiResponse(ProblemSerializer, description=told)
@@ -108,6 +121,8 @@ class DoorSchema(AutoSchema):
             found[413] = ["payload_too_large"]
             found[415] = ["unsupported_type"]
             found[422] = ["invalid", "required", "unknown_field", "out_of_range"]
+        if door.tagged and self.method != "GET":
+            found[412] = ["conflict"]
         if door.creates:
             found[409] = ["idempotency_in_progress"]
             found.setdefault(422, []).append("idempotency_mismatch")

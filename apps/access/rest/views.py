@@ -41,7 +41,9 @@ class Door:
     a source are tested by the scoped look-up of the view; ``administer`` without a source is tested here.
     ``anonymous`` lets callers without account in while public reading is on. ``creates`` takes an Idempotency-Key.
     ``example`` (an answer) and ``codes`` (status to codes beyond the conventions') are for the schema. ``bucket`` is
-    the throttle; ``body_limit`` the longest body in bytes, where it is not the common one.
+    the throttle; ``body_limit`` the longest body in bytes, where it is not the common one. ``of_source``: even
+    ``administer`` is a right over what the path names, so that hidden and absent stay alike. ``also`` lists further
+    good answers; ``tagged`` says that the answer has an ETag, or that the verb honours If-Match.
     """
 
     right: str
@@ -58,6 +60,9 @@ class Door:
     example: Any = None
     codes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     body_limit: Callable[[], int] | None = None
+    of_source: bool = False
+    also: tuple[int, ...] = ()
+    tagged: bool = False
 
     @property
     def anonymous(self) -> bool:
@@ -190,5 +195,5 @@ class ApiView(APIView):
                 raise Forbidden(
                     f"The token lacks the scope {door.scope.value}. Make one that has it.", code="insufficient_scope"
                 )
-        if door.right == "administer" and not rules.is_administrator(self.viewer):
+        if door.right == "administer" and not door.of_source and not rules.is_administrator(self.viewer):
             raise Forbidden("Only administrators do this.")
