@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -58,6 +59,7 @@ def _lines(start: int | None, end: int | None, one: str, several: str) -> str:
     return one.format(start) if end is None or end <= start else several.format(start, end)
 
 
+@functools.lru_cache(maxsize=256)
 def host_of(git_url: str, style: str = "auto", template: str = "") -> Host:
     """How files of the repository at ``git_url`` are linked. ``auto`` goes by the host's name."""
     try:

@@ -18,6 +18,8 @@ HELD_ABOVE_DOCUMENTS = 10
 HELD_ABOVE_SHARE = 0.1
 LONGEST_PATH_BYTES = 2000
 """Longer paths do not fit into the index of a unique constraint; they are counted and left out."""
+LONGEST_LINK_BYTES = 4096
+"""SECURITY: nobody's file system has longer links; what claims to be one is not loaded."""
 SAMPLES = 20
 
 
@@ -150,7 +152,7 @@ def make_plan(
     present: set[bytes] = set()
     for entry in entries:
         plan.listed += 1
-        if len(entry.raw_path) > LONGEST_PATH_BYTES:
+        if max(len(entry.raw_path), len(entry.path.encode())) > LONGEST_PATH_BYTES:
             plan.not_taken.setdefault("path too long", NotTaken()).add(entry.path[:200])
             continue
         decision = decide(entry.path, filters)
@@ -193,7 +195,7 @@ def _stays_out(
         if file is not None and file.blob == entry.blob and file.mode == SYMLINK:
             reason = file.reason
         else:
-            target = link_target(entry.blob)
+            target = link_target(entry.blob) if (entry.size or 0) <= LONGEST_LINK_BYTES else None
             reason = "symlink" if target is None else link_reason(entry.path, target)
         message = (
             "A link out of the repository; it is not followed."

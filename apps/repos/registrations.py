@@ -10,9 +10,11 @@ from django.conf import settings
 from apps.access.secrets import register_secret
 from apps.access.sources import register_source
 from apps.indexing.stores import register_store
-from apps.jobs.kinds import JobKind, Slot, register_kind, register_purge
+from apps.jobs.kinds import JobKind, Slot, register_kind, register_prune, register_purge
 from apps.jobs.models import Job
 from apps.jobs.running import JobRun
+from apps.repos import remotes
+from apps.repos.git.mirror import remove_others
 from apps.repos.models import Repository, RepositoryGroupGrant, RepositoryUserGrant, WebhookDelivery
 from apps.repos.schedules import due_syncs
 from apps.repos.stores import STORE
@@ -44,11 +46,18 @@ def register() -> None:
         links.resolve_links(run, cast("Repository", run.source))
 
     register_kind(JobKind("resolve_links", resolve, sources=frozenset({Repository.kind})))
+    register_prune(_prune_mirrors)
     register_purge(removal.purge, sources=[Repository.kind])
 
 
 def _slot(job: Job) -> Slot:
     return Slot("sync", settings.COGRAPH.jobs.running_syncs, "{running} syncs running")
+
+
+def _prune_mirrors(now: datetime) -> int:
+    """Mirrors on this machine whose address no repository has any more."""
+    wanted = {remotes.mirror(repository).directory for repository in Repository.objects.live()}
+    return remove_others(remotes.mirror_folder(), wanted)
 
 
 def _prune_deliveries(now: datetime) -> int:

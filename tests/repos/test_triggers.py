@@ -358,3 +358,28 @@ def test_repos_registration_queues_the_first_sync(upstream: Any, admin: User) ->
     registered = register_repository(by=admin, git_url=str(upstream.path), trusted_path=True)
     assert registered.job.source_id == registered.repository.pk
     assert registered.repository.visibility == "private"
+
+
+def test_repos_mirrors_that_nobody_wants_are_pruned(upstream: Any, new_upstream: Any, portal: Any) -> None:
+    upstream.commit({"a.md": "# A"})
+    repository, _ = portal.synced(upstream)
+    wanted = remotes.mirror(repository).directory
+    other = wanted.with_name("0" * 40 + ".git")
+    other.mkdir()
+    enqueue("retention", by=portal.admin)
+    assert {job.status for job in drain()} == {"success"}
+    assert wanted.exists()
+    assert not other.exists()
+
+
+def test_repos_lists_by_a_part_of_a_path_use_an_index(upstream: Any, portal: Any) -> None:
+    upstream.commit({f"docs/part{number}.md": "# A" for number in range(20)})
+    portal.synced(upstream)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_extension WHERE extname = 'pg_trgm'")
+        if cursor.fetchone() is None:
+            pytest.skip("this server has no pg_trgm")
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    rows = RepositoryDocument.objects.filter(path__icontains="PART7")
+    assert rows.get().path == "docs/part7.md"
+    assert "repo_documents_path_part" in rows.explain()

@@ -21,6 +21,8 @@ from apps.repos.git.errors import GitFailure, GitTimeout
 LOW_SPEED_BYTES = 1000
 LOW_SPEED_SECONDS = 60
 OUTPUT_LIMIT = 64 * 1024
+MOST_OUTPUT = 1 << 30
+"""SECURITY: a remote, or a crafted tree, must not fill our memory."""
 
 FIXED_CONFIG = (
     "core.hooksPath=/dev/null",  # SECURITY: nothing that came with a repository may run
@@ -102,11 +104,12 @@ def run(
     seconds: float = 120,
     check: Callable[[], None] | None = None,
     pass_fds: Sequence[int] = (),
+    most: int = MOST_OUTPUT,
 ) -> bytes:
     """Standard output of one git call.
 
     ``check`` is called about twice a second and stops the call by raising (cancelled, lease lost). Raises GitFailure
-    with the (still unredacted) error text, or GitTimeout.
+    with the (still unredacted) error text, also for more than ``most`` bytes of output, or GitTimeout.
     """
     with tempfile.TemporaryDirectory(prefix="cograph-git-") as home:
         process = subprocess.Popen(
@@ -119,7 +122,7 @@ def run(
             pass_fds=tuple(pass_fds),
         )
         try:
-            output, errors = _collect(process, seconds=seconds, check=check)
+            output, errors = _collect(process, seconds=seconds, check=check, most=most)
         finally:
             end(process)
     if process.returncode != 0:
@@ -128,7 +131,7 @@ def run(
 
 
 def _collect(
-    process: subprocess.Popen[bytes], *, seconds: float, check: Callable[[], None] | None
+    process: subprocess.Popen[bytes], *, seconds: float, check: Callable[[], None] | None, most: int
 ) -> tuple[bytes, bytes]:
     stdout, stderr = opened(process.stdout), opened(process.stderr)
     ends_at = time.monotonic() + seconds
@@ -148,6 +151,8 @@ def _collect(
                     selector.unregister(key.fileobj)
                     continue
                 key.data.extend(data)
+                if key.data is output and len(output) > most:
+                    raise GitFailure(f"fatal: more than {most} bytes of output", 1)
                 if key.data is errors and len(errors) > OUTPUT_LIMIT:
                     del errors[: len(errors) - OUTPUT_LIMIT]
     process.wait(timeout=max(1.0, ends_at - time.monotonic()))

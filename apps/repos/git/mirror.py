@@ -19,6 +19,16 @@ from apps.repos.git.values import RemoteHead
 
 REMOTE_SECONDS = 120
 LOCK_WAIT_SECONDS = 0.2
+MOST_REFS = 32 * 1024 * 1024
+
+
+def remove_others(folder: Path, wanted: set[Path]) -> int:
+    """Delete the mirrors in ``folder`` that nobody wants any more. Gives how many."""
+    others = [path for path in folder.glob("*.git") if path not in wanted]
+    for path in others:
+        shutil.rmtree(path, ignore_errors=True)
+        path.with_suffix(".lock").unlink(missing_ok=True)
+    return len(others)
 
 
 class MirrorBusy(Exception):
@@ -92,7 +102,11 @@ def remote_head(url: str, branch: str, *, access: Access, check: Callable[[], No
     """Where ``branch`` (empty: the remote HEAD) stands. Raises GitFailure, GitTimeout, BranchMissing."""
     wanted = [f"refs/heads/{branch}"] if branch else ["HEAD"]
     output = run(
-        ["ls-remote", "--symref", "--", url, *wanted], access=access, seconds=REMOTE_SECONDS, check=check
+        ["ls-remote", "--symref", "--", url, *wanted],
+        access=access,
+        seconds=REMOTE_SECONDS,
+        check=check,
+        most=MOST_REFS,
     ).decode("utf-8", "replace")
     named = ""
     for line in output.splitlines():
@@ -109,7 +123,11 @@ def remote_head(url: str, branch: str, *, access: Access, check: Callable[[], No
 
 
 def _has_branches(url: str, *, access: Access, check: Callable[[], None] | None) -> bool:
-    return bool(run(["ls-remote", "--heads", "--", url], access=access, seconds=REMOTE_SECONDS, check=check).strip())
+    return bool(
+        run(
+            ["ls-remote", "--heads", "--", url], access=access, seconds=REMOTE_SECONDS, check=check, most=MOST_REFS
+        ).strip()
+    )
 
 
 def fetch(
