@@ -10,7 +10,8 @@ from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
 # SECURITY: a request may not hold the database for longer; workers and commands run outside of this file.
-settings.DATABASES["default"].setdefault("OPTIONS", {})["options"] = (
-    f"-c statement_timeout={settings.COGRAPH.statement_seconds * 1000}"
-)
+_options = settings.DATABASES["default"].setdefault("OPTIONS", {})
+_limit = f"-c statement_timeout={settings.COGRAPH.statement_seconds * 1000}"
+_options["options"] = f"{_options.get('options', '')} {_limit}".strip()
+
 application = get_wsgi_application()

@@ -60,7 +60,7 @@ def check_database(address: Mapping[str, Any]) -> str:
             password=address["PASSWORD"] or None,
             dbname=address["NAME"],
             autocommit=True,
-            connect_timeout=10,
+            **{"connect_timeout": 10, **address.get("OPTIONS", {})},  # sslmode and its kin
         )
     except psycopg.OperationalError as error:
         raise PostgresError(f"the database of DATABASE_URL cannot be reached: {_first_line(error)}") from None
