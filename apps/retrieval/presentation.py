@@ -157,3 +157,18 @@ def total_words(answer: Answer) -> str:
     if answer.total == 1 and not answer.capped:
         return "1 result"
     return f"{answer.total:,}{'+' if answer.capped else ''} results"
+
+
+def kept(params: QueryDict) -> list[tuple[str, str]]:
+    """Everything but the query and the place, as hidden fields: another query keeps the filters."""
+    return [
+        (name, value)
+        for name, values in params.lists()
+        if name in FILTERS or name == "mode"
+        for value in values
+        if value
+    ]
+
+
+def page_address(params: QueryDict, cursor: str) -> str:
+    return address(params) + "&" + urlencode({"cursor": cursor})

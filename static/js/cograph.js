@@ -207,7 +207,15 @@
       return begin >= first && end <= last;
     });
     blocks.filter((block) => !block.parentElement.closest(".marked")).forEach((block) => block.classList.add("marked"));
-    $(".marked", text)?.scrollIntoView({ block: "center" });
+    const first_block = $(".marked", text);
+    const show = () => { if (first_block) text.scrollTop = first_block.offsetTop - text.offsetTop - 40; };
+    show();
+    text.closest("details")?.addEventListener("toggle", show);
+  });
+  /* The marked lines of a passage stand in view without moving the page. */
+  const frames = (root) => $$(".lines.passage-frame", root).forEach((frame) => {
+    const row = $("tr.marked", frame);
+    if (row) frame.scrollTop = Math.max(0, row.offsetTop - 60);
   });
 
   /* A file that is dropped on a form is a file that was chosen in its field. */
@@ -223,7 +231,7 @@
     });
   });
 
-  const prepare = (root) => { remember(root); copyButtons(root); contents(root); passages(root); drops(root); };
+  const prepare = (root) => { remember(root); copyButtons(root); contents(root); passages(root); frames(root); drops(root); };
   document.addEventListener("DOMContentLoaded", () => { prepare(document); lines(); });
   document.addEventListener("htmx:afterSwap", (event) => prepare(event.target));
 

@@ -1,0 +1,73 @@
+"""The search page and the permalink of a passage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_safe
+
+from apps.access.errors import BadRequest, Invalid
+from apps.access.pages import answer, wants_fragment
+from apps.access.viewers import viewer_of
+from apps.retrieval import presentation
+from apps.retrieval.asking import question_of
+from apps.retrieval.passages import passage_for
+from apps.retrieval.search import search
+from apps.retrieval.values import Answer
+
+MIN_CHARS = 2
+"""While typing, nothing is asked below this length."""
+
+
+@require_safe
+def search_page(request: HttpRequest) -> HttpResponse:
+    """One form, by GET. htmx gets the results alone, for the same address."""
+    viewer = viewer_of(request)
+    params = request.GET
+    query = params.get("q", "").strip()
+    fragment = wants_fragment(request)
+    found: Answer | None = None
+    problem = ""
+    if query and not (fragment and len(query) < MIN_CHARS):
+        try:
+            found = search(viewer=viewer, question=question_of(params, viewer))
+        except BadRequest:
+            # The sources have changed since the page before: begin at the first page.
+            return redirect(request.path + presentation.address(params))
+        except Invalid as refusal:
+            problem = refusal.message
+    context = _values(request, found, problem, fragment=fragment)
+    response = answer(request, "retrieval/search.html", context, fragment="retrieval/_results.html")
+    if fragment:
+        response["HX-Replace-Url"] = request.path + presentation.address(params)
+    return response
+
+
+def _values(request: HttpRequest, found: Answer | None, problem: str, *, fragment: bool) -> dict[str, Any]:
+    params = request.GET
+    filters = presentation.chips(params, presentation.facet_labels(found.facets) if found else {})
+    return {
+        "query": params.get("q", "").strip(),
+        "problem": problem,
+        "wanted": found is not None,
+        "answer": found,
+        "said": presentation.total_words(found) if found else problem,
+        "groups": presentation.grouped(found.hits) if found else [],
+        "boxes": presentation.facet_boxes(found.facets, params) if found else [],
+        "filters": filters,
+        "typed": {name: params.get(name, "") for name in ("path", "tag", "since", "until")},
+        "unfiltered": presentation.address(params, **dict.fromkeys(presentation.FILTERS)),
+        "kept": presentation.kept(params),
+        "profile": found.profile if found else "",
+        "previous_page": presentation.address(params) if params.get("cursor") else "",
+        "next_page": presentation.page_address(params, found.next_cursor) if found and found.next_cursor else "",
+        "is_fragment": fragment,
+    }
+
+
+@require_safe
+def chunk_page(request: HttpRequest, chunk_id: int) -> HttpResponse:
+    """A passage beside its source. Raises NotFound alike for hidden and for absent ones."""
+    return answer(request, "retrieval/chunk.html", {"passage": passage_for(viewer_of(request), chunk_id)})
