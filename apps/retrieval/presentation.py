@@ -65,6 +65,12 @@ class Row:
         ]
 
     @property
+    def trail(self) -> tuple[str, ...]:
+        """The headings above the passage, without the title that stands before them."""
+        headings = self.hit.heading_path
+        return headings[1:] if headings[:1] == (self.hit.title,) else headings
+
+    @property
     def is_code(self) -> bool:
         return self.hit.layer in ("code", "signature")
 

@@ -334,3 +334,67 @@ def test_sign_in_by_the_page(site: Any, visit: Any, script: bool) -> None:
     page.click("main button.primary")
     page.wait_for_selector("h2#first-steps")
     assert page.url == f"{site.address}{HANDBOOK}/docs/set-up"
+
+
+def test_journey_2_search(site: Any, visit: Any) -> None:
+    otto = visit("otto")
+    page = otto.page
+    otto.go("/search")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/search?" in request.url else None)
+    page.keyboard.type("install step", delay=70)
+    page.wait_for_selector(".results mark:has-text('install')")
+    assert len(asked) <= 2
+    assert page.evaluate("document.activeElement.id") == "cg-q"
+    assert page.url.endswith("/search?q=install+step")
+    page.wait_for_function("document.getElementById('cg-said').textContent.includes('result')")
+    page.fill("#cg-q", "glossary")
+    page.wait_for_selector(".results a:has-text('Glossary')")
+    page.click(".facets a:has-text('docs/')")
+    assert "path=docs%2F" in page.url
+    assert page.locator(".chip").count() >= 1
+    page.keyboard.press("j")
+    page.keyboard.press("e")
+    page.wait_for_selector("details.why[open]")
+    assert "words" in page.inner_text("details.why[open]")
+    otto.check(axe=True)
+    before = page.url
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert "/docs/" in page.url
+    page.go_back()
+    assert page.url == before
+    assert page.input_value("#cg-q") == "glossary"
+
+
+def test_journey_2_search_without_script(site: Any, visit: Any) -> None:
+    otto = visit("otto", script=False)
+    page = otto.page
+    otto.go("/")
+    page.fill("#cg-q", "install")
+    page.press("#cg-q", "Enter")
+    page.click(".facets a:has-text('Documents')")
+    assert "kind=doc" in page.url
+    page.click("details.why > summary >> nth=0")
+    assert page.locator("details.why[open] table").is_visible()
+    page.click("details.why[open] a:has-text('lines')")
+    assert "/chunks/" in page.url
+    assert page.locator("tr.marked").first.is_visible()
+    page.click("text=Read in the document")
+    assert "#first-steps" in page.url
+
+
+def test_portal_rule_24_chunk_page_marks_its_lines(site: Any, visit: Any) -> None:
+    from apps.repos.models import RepositoryDocumentChunk
+
+    chunk = RepositoryDocumentChunk.objects.get(document__path="docs/set up.md", section_anchor="first-steps")
+    for scheme, width in (("light", 1280), ("dark", 320)):
+        otto = visit("otto", scheme=scheme, width=width)
+        otto.go(f"/chunks/{chunk.pk}")
+        otto.page.wait_for_selector("[data-passage] .marked")
+        assert "make install" in otto.page.inner_text("[data-passage]")
+        assert otto.page.locator("[data-passage] h2.marked").inner_text().startswith("First steps")
+        otto.check(axe=True)
+    other = otto.page.locator(".lines tr:not(.marked) a").last
+    other.click()
+    assert f"/chunks/{chunk.pk}" not in otto.page.url
