@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.utils import timezone
 
-from apps.indexing import composition, copying, name_rows, postings
+from apps.indexing import composition, copying, name_rows, postings, tombstones
 from apps.indexing.models import NAMES_SUFFIX, SLOT_BITS, IndexedDocument, IndexedSource, new_chunk_id
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def store_documents(store: ChunkStore, *, source_id: UUID, documents: Sequence[D
         changes = [
             _compare(store, source_id, entry, document, old[document.document_id], work) for document in documents
         ]
+        tombstones.bury(store, work.gone)
         _write(store, entry, work, documents)
         if store.block == "docs":
             name_rows.store_names(store, source_id, language, documents, work.ids)
@@ -127,6 +128,7 @@ def remove_documents(store: ChunkStore, *, source_id: UUID, document_ids: Iterab
             work.gone.extend(row.id for row in rows)
         _write(store, entry, work, ())
         IndexedDocument.objects.filter(number=entry.number, document_id__in=ids).delete()
+        tombstones.forget(source_id, ids)
         name_rows.remove_names(store, source_id, ids)
         return len(work.gone)
 
@@ -152,6 +154,7 @@ def remove_source(store: ChunkStore, *, source_id: UUID) -> None:
             ):
                 cursor.execute(f"DELETE FROM {table} WHERE number = %s", [entry.number])  # noqa: S608
             entry.delete()
+        tombstones.forget(source_id)
 
 
 def _old_chunks(store: ChunkStore, document_ids: Sequence[UUID]) -> dict[UUID, list[_Old]]:

@@ -172,6 +172,35 @@ class NamedDocument(models.Model):
         return self.path
 
 
+class TombstoneQuerySet(SourceKeyQuerySet["ChunkTombstone"]):
+    """Seen by the readers of the source."""
+
+    deployment_rows = False
+
+
+class ChunkTombstone(models.Model):
+    """A chunk that its living document no longer has. The text is gone; the place says what to offer instead."""
+
+    chunk_id = models.BigIntegerField(primary_key=True)
+    source_kind = models.CharField(max_length=20)
+    source_id = models.UUIDField()
+    document_id = models.UUIDField()
+    chunk_index = models.IntegerField()
+    heading_path = ArrayField(models.TextField(), default=list)
+    removed_at = models.DateTimeField(default=timezone.now)
+
+    objects = TombstoneQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["source_id", "document_id"], name="indexing_tombstone_document"),
+            models.Index(fields=["removed_at"], name="indexing_tombstone_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"chunk {self.chunk_id}, removed"
+
+
 class Posting(models.Model):
     """The entries of one term in one block of 65,536 slots of one source, as one segment wrote them.
 

@@ -148,6 +148,21 @@ class Migration(migrations.Migration):
                 'indexes': [django.contrib.postgres.indexes.HashIndex(fields=['hash'], name='indexing_vector_by_text')],
             },
         ),
+        migrations.CreateModel(
+            name='ChunkTombstone',
+            fields=[
+                ('chunk_id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('source_kind', models.CharField(max_length=20)),
+                ('source_id', models.UUIDField()),
+                ('document_id', models.UUIDField()),
+                ('chunk_index', models.IntegerField()),
+                ('heading_path', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None)),
+                ('removed_at', models.DateTimeField(default=django.utils.timezone.now)),
+            ],
+            options={
+                'indexes': [models.Index(fields=['source_id', 'document_id'], name='indexing_tombstone_document'), models.Index(fields=['removed_at'], name='indexing_tombstone_age')],
+            },
+        ),
         # Entries are read whole and are dense already: compressing them only costs time. Chunk text keeps the default.
         migrations.RunSQL(
             "ALTER TABLE indexing_posting ALTER COLUMN entries SET STORAGE EXTERNAL;"
