@@ -1,0 +1,76 @@
+"""Where front matter values stand, and what YAML made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from apps.knowledge_graph.values import Problem
+from apps.knowledge_graph.vocabulary import normal_word
+from apps.markup.values import MetadataValue
+
+KeyPath = tuple[str | int, ...]
+
+
+class Places:
+    """Looks values up by key path and collects what is wrong with them."""
+
+    def __init__(self, values: Sequence[MetadataValue]) -> None:
+        self._values = {value.path: value for value in values}
+        self.problems: list[Problem] = []
+
+    def at(self, path: KeyPath) -> MetadataValue:
+        found = self._values.get(path)
+        # Values behind an alias have no place of their own: they stand where the alias does.
+        while found is None and path:
+            path = path[:-1]
+            found = self._values.get(path)
+        return found or MetadataValue((), 1, 1, "map", "")
+
+    def is_own(self, path: KeyPath) -> bool:
+        return path in self._values
+
+    def field_problem(self, path: KeyPath, message: str, hint: str = "", names: str = "") -> None:
+        """KG115: the default is used, or the item drops out."""
+        self._add("KG115", "warning", path, message, hint, names)
+
+    def near_miss(self, path: KeyPath, written: str, meant: str, what: str) -> None:
+        message = f"{what} {_short(written)!r} is not known; did you mean {meant!r}?"
+        self._add("KG114", "warning", path, message, f"write {meant}", written)
+
+    def normalised(self, path: KeyPath, message: str, hint: str = "", names: str = "") -> None:
+        self._add("KG120", "info", path, message, hint, names)
+
+    def limit(self, path: KeyPath, message: str) -> None:
+        self._add("KG121", "warning", path, message, "", str(path[0]) if path else "")
+
+    def _add(self, rule: str, severity: str, path: KeyPath, message: str, hint: str, names: str) -> None:
+        place = self.at(path)
+        field = ".".join(map(str, path[:1]))
+        self.problems.append(
+            Problem(
+                rule,
+                severity,  # type: ignore[arg-type]
+                place.line,
+                place.column,
+                message,
+                hint,
+                f"{field} {_short(names)}".strip(),
+            )
+        )
+
+
+def by_normal_key(metadata: Mapping[str, object]) -> dict[str, str]:
+    """Normalised key -> key as written. A key in its canonical spelling wins over another spelling of it."""
+    found: dict[str, str] = {}
+    for written in metadata:
+        normal = normal_word(written)
+        if normal not in found or written == normal:
+            found[normal] = written
+    return found
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+short = _short
