@@ -16,7 +16,10 @@ from apps.access.errors import Refusal
 from apps.access.rules import Right, Visibility
 from apps.access.viewers import viewer_of
 from apps.jobs.queue import enqueue
-from apps.repos import registration
+from apps.repos import (
+    admin_code,  # noqa: F401 - registers its pages
+    registration,
+)
 from apps.repos.admin_forms import GrantForm, NewRepositoryForm, RepositoryForm
 from apps.repos.models import (
     CredentialKind,

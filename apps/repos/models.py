@@ -17,6 +17,7 @@ from apps.access.rules import Right
 from apps.access.sources import Source
 from apps.indexing.models import Chunk
 from apps.jobs.models import Job
+from apps.repos import models_code  # noqa: F401 - its models belong to this room
 from apps.repos.discovery import Kind
 from apps.repos.querysets import DocumentQuerySet, RepositoryChildQuerySet, RepositoryQuerySet
 

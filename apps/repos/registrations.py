@@ -17,7 +17,7 @@ from apps.repos import remotes
 from apps.repos.git.mirror import remove_others
 from apps.repos.models import Repository, RepositoryGroupGrant, RepositoryUserGrant, WebhookDelivery
 from apps.repos.schedules import due_syncs
-from apps.repos.stores import STORE
+from apps.repos.stores import CODE_STORE, STORE
 
 DELIVERIES_KEPT = timedelta(days=30)
 PRUNE_BATCH = 5000
@@ -30,6 +30,7 @@ def register() -> None:
     register_secret(Repository, "credential")
     register_secret(Repository, "hook_secret")
     register_store(STORE)
+    register_store(CODE_STORE)
     register_kind(
         JobKind(
             "sync",

@@ -26,11 +26,35 @@ from apps.repos.models import (
     SyncReport,
     WebhookDelivery,
 )
+from apps.repos.models_code import (
+    ChunkMention,
+    ChunkNames,
+    CodeChunk,
+    CodeCoverage,
+    CodeDeparture,
+    CodeDocumentLink,
+    CodeEdge,
+    CodeFile,
+    CodeNode,
+)
 from apps.repos.plan import KnownDocument
-from apps.repos.stores import STORE
+from apps.repos.stores import CODE_STORE, STORE
 
 BATCH = 200
 PURGE_ROWS = 2000
+OWN_ROWS: tuple[Any, ...] = (RepositoryFile, RepositoryDocumentRedirect, WebhookDelivery, SyncReport)
+CODE_ROWS: tuple[Any, ...] = (
+    ChunkMention,
+    ChunkNames,
+    CodeDocumentLink,
+    CodeEdge,
+    CodeChunk,
+    CodeNode,
+    CodeFile,
+    CodeDeparture,
+    CodeCoverage,
+)
+"""In this order, so that no row that is deleted drags others behind it."""
 
 
 @transaction.atomic
@@ -71,6 +95,8 @@ def purge(run: JobRun, source: SourceKey) -> None:
     repository = Repository.objects.filter(pk=source_id).first()
     if repository is None:
         return
+    for model in CODE_ROWS:
+        _purge_rows(run, model, source_id)
     while True:
         with run.batch():
             ids = list(RepositoryDocument.objects.filter(repository=source_id).values_list("pk", flat=True)[:BATCH])
@@ -83,7 +109,8 @@ def purge(run: JobRun, source: SourceKey) -> None:
             break
     with run.batch():
         remove_source(STORE, source_id=repository.pk)
-    for model in (RepositoryFile, RepositoryDocumentRedirect, WebhookDelivery, SyncReport):
+        remove_source(CODE_STORE, source_id=repository.pk)
+    for model in OWN_ROWS:
         _purge_rows(run, model, source_id)
     others = Repository.objects.live().filter(git_url=repository.git_url, depth=repository.depth).exists()
     if not others:

@@ -1,0 +1,1 @@
+"""Code of repositories: nodes, edges, chunks, mentions in documents, drift."""
