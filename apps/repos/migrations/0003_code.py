@@ -12,7 +12,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('repos', '0001_initial'),
+        ('repos', '0002_substring_indexes'),
     ]
 
     operations = [
