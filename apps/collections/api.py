@@ -24,8 +24,8 @@ from apps.collections import api_values as shape
 from apps.collections import curation, trash, uploads
 from apps.collections.models import Collection, Document, DocumentChunk
 from apps.collections.uploads import Staged
+from apps.indexing.api_values import ChunkOutput, present_chunk
 from apps.indexing.chunk_states import vector_states
-from apps.indexing.chunk_values import ChunkOutput, present_chunk
 
 WRITE = TokenScope.WRITE
 
@@ -39,7 +39,7 @@ class _Counted:
         return rows.select_related("owner").annotate(documents_count=live)
 
 
-class _InCollection(ApiView):
+class InCollection(ApiView):
     """Below one collection: looked up by the caller's scope before anything else."""
 
     collection: Collection
@@ -47,7 +47,7 @@ class _InCollection(ApiView):
     def authorize(self, **names: Any) -> None:
         right = {"read": Right.READ, "write": Right.WRITE, "manage": Right.MANAGE}[self.door.right]
         rows: Any = _Counted.of(Collection.objects.all())
-        self.collection = rows.get_for(self.viewer, right, pk=names["collection_id"])
+        self.collection = self.source = rows.get_for(self.viewer, right, pk=names["collection_id"])
 
 
 class CollectionsView(ApiView):
@@ -66,6 +66,7 @@ class CollectionsView(ApiView):
             output=shape.CollectionOutput,
             status=201,
             creates=True,
+            codes={409: ("conflict",)},
         ),
     }
 
@@ -82,9 +83,9 @@ class CollectionsView(ApiView):
         )
 
 
-class CollectionView(_InCollection):
+class CollectionView(InCollection):
     doors = {
-        "GET": Door(right="read", summary="One collection", output=shape.CollectionOutput),
+        "GET": Door(right="read", summary="One collection", output=shape.CollectionOutput, tagged=True),
         "PATCH": Door(
             right="write",
             summary="Change a collection",
@@ -92,6 +93,8 @@ class CollectionView(_InCollection):
             input=shape.CollectionChanges,
             output=shape.CollectionOutput,
             description="A description takes the right to write, all else the right to manage.",
+            tagged=True,
+            codes={409: ("conflict",)},
         ),
         "DELETE": Door(right="manage", summary="Delete a collection with everything in it", scope=WRITE, status=204),
     }
@@ -115,7 +118,7 @@ class CollectionView(_InCollection):
         return Response(status=204)
 
 
-class DocumentsView(_InCollection):
+class DocumentsView(InCollection):
     parser_classes = [BoundedJsonParser, MultiPartParser]
     doors = {
         "GET": Door(
@@ -133,6 +136,7 @@ class DocumentsView(_InCollection):
             input=shape.DocumentInput,
             output=shape.UploadOutput,
             status=201,
+            also=(200,),
             creates=True,
             bucket="upload",
             body_limit=lambda: int(settings.COGRAPH.markup.max_file_bytes) * 6 + 65_536,
@@ -162,7 +166,7 @@ class DocumentsView(_InCollection):
         )
 
 
-class BatchView(_InCollection):
+class BatchView(InCollection):
     parser_classes = [BoundedJsonParser, MultiPartParser]
     doors = {
         "POST": Door(
@@ -175,6 +179,7 @@ class BatchView(_InCollection):
             output=shape.StagedOutput,
             status=202,
             creates=True,
+            codes={429: ("too_many_jobs", "staging_full")},
             bucket="upload",
             body_limit=lambda: (
                 max(int(settings.COGRAPH.upload.batch_bytes) * 2, int(settings.COGRAPH.upload.zip_bytes)) + 1_048_576
@@ -208,10 +213,12 @@ class BatchView(_InCollection):
         return uploads.stage_batch(collection=self.collection, by=self.user, entries=entries)
 
 
-class DocumentView(_InCollection):
+class DocumentView(InCollection):
     document: Document
     doors = {
-        "GET": Door(right="read", summary="One document with its text and structure", output=shape.DocumentOutput),
+        "GET": Door(
+            right="read", summary="One document with its text and structure", output=shape.DocumentOutput, tagged=True
+        ),
         "DELETE": Door(
             right="write",
             summary="Put a document into the trash; `purge=1` removes it for good",
@@ -244,7 +251,7 @@ class DocumentView(_InCollection):
         return Response(status=204)
 
 
-class RestoreView(_InCollection):
+class RestoreView(InCollection):
     doors = {
         "POST": Door(right="write", summary="Take a document out of the trash", scope=WRITE, output=shape.DocumentLine)
     }

@@ -11,6 +11,7 @@ from apps.access.rules import Visibility
 from apps.collections.documents import Outcome
 from apps.collections.keys import MAX_KEY_CHARS
 from apps.collections.models import Document, DocumentLink, DocumentState
+from apps.indexing.vectors import EmbedStatus
 from apps.jobs.models import Job
 
 VISIBILITIES = list(Visibility.values)
@@ -79,6 +80,20 @@ class PurgeQuery(StrictSerializer):
     """Whether a document goes for good."""
 
     purge = Integer(min_value=0, max_value=1, default=0)
+
+
+class EmbedStatusOutput(serializers.Serializer[Any]):
+    """Counts of chunks; ``documents_truncated`` counts documents that were cut off for their size."""
+
+    total = serializers.IntegerField()
+    embedded = serializers.IntegerField()
+    pending = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    truncated = serializers.IntegerField()
+    documents_truncated = serializers.IntegerField()
+    is_ready = serializers.BooleanField()
+    profile = serializers.CharField()
+    next_profile = serializers.CharField()
 
 
 class CollectionOutput(serializers.Serializer[Any]):
@@ -177,6 +192,20 @@ def present_collection(collection: Any) -> dict[str, Any]:
         "query_log_opt_out": collection.query_log_opt_out,
         "created_at": collection.created_at,
         "changed_at": collection.changed_at,
+    }
+
+
+def present_embed_status(status: EmbedStatus, documents_truncated: int) -> dict[str, Any]:
+    return {
+        "total": status.total,
+        "embedded": status.embedded,
+        "pending": status.pending,
+        "failed": status.failed,
+        "truncated": status.truncated,
+        "documents_truncated": documents_truncated,
+        "is_ready": status.is_ready,
+        "profile": status.profile,
+        "next_profile": status.next_profile,
     }
 
 

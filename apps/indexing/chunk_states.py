@@ -30,7 +30,7 @@ def vector_states(chunks: Sequence[Chunk]) -> dict[int, VectorState]:
         return {chunk.pk: VectorState("none") for chunk in chunks}
     numbers = {chunk.number for chunk in chunks}
     hashes = {bytes(chunk.embed_hash) for chunk in chunks}
-    generations = dict(IndexedSource.objects.filter(number__in=numbers).values_list("number", "generation"))
+    generations = dict(list(IndexedSource.objects.filter(number__in=numbers).values_list("number", "generation")))
     made = {
         (number, bytes(digest), generation): (tokens, truncated)
         for number, digest, generation, tokens, truncated in Vector.objects.filter(

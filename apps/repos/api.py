@@ -16,6 +16,7 @@ from apps.access.rest.schema import list_of
 from apps.access.rest.strict import ListQuery
 from apps.access.rest.views import ApiView, Door
 from apps.access.rules import Right
+from apps.indexing.api_values import EmbedInput
 from apps.indexing.embedding.jobs import request as request_embedding
 from apps.jobs.api import JobListQuery, job_page, queued
 from apps.jobs.api_values import JobOutput, QueuedJobOutput
@@ -184,7 +185,7 @@ class RechunkView(InRepository):
 class ReembedView(InRepository):
     doors = {
         "POST": Door(
-            right="write", summary="Make the vectors that are missing, or all anew", input=take.EmbedInput, **QUEUED
+            right="write", summary="Make the vectors that are missing, or all anew", input=EmbedInput, **QUEUED
         )
     }
 

@@ -83,12 +83,6 @@ class SyncInput(StrictSerializer):
     force = Boolean(default=False, help_text="Also when the commit is unchanged.")
 
 
-class EmbedInput(StrictSerializer):
-    """How to embed."""
-
-    force = Boolean(default=False, help_text="Make all vectors anew, not only the missing ones.")
-
-
 class DeletionsInput(StrictSerializer):
     """What becomes of documents whose deletion waits."""
 

@@ -15,8 +15,8 @@ from apps.access.rest.etags import etag_of, not_modified, tagged
 from apps.access.rest.schema import list_of
 from apps.access.rest.strict import ListQuery
 from apps.access.rest.views import Door
+from apps.indexing.api_values import ChunkOutput, present_chunk
 from apps.indexing.chunk_states import vector_states
-from apps.indexing.chunk_values import ChunkOutput, present_chunk
 from apps.repos import api_inputs as take
 from apps.repos import api_reading_values as shape
 from apps.repos.api import InRepository

@@ -1,4 +1,4 @@
-"""Chunks as REST shows them, the same for every store."""
+"""Chunks and vectors as REST shows them, the same for every store."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.access.rest.strict import Boolean, StrictSerializer
 from apps.indexing.chunk_states import VectorState
 from apps.indexing.models import Chunk
+
+
+class EmbedInput(StrictSerializer):
+    """How to embed."""
+
+    force = Boolean(default=False, help_text="Make all vectors anew, not only the missing ones.")
 
 
 class VectorOutput(serializers.Serializer[Any]):
