@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -45,7 +46,10 @@ class ReadStage:
         seen: set[bytes] = set()
         done = 0
         self.run.progress("read", 0, len(work))
-        with blob_reader(self.mirror) as blobs, ParserPool(self.limits) as pool, self.run.on_stop(pool.close):
+        # A second child pays off only when there is enough for both.
+        children = 2 if len(work) > BATCH_FILES and (os.cpu_count() or 1) > 1 else 1
+        pool = ParserPool(self.limits, processes=children)
+        with blob_reader(self.mirror) as blobs, pool, self.run.on_stop(pool.close):
             for group in _groups(work):
                 for portion in self.run.portions(group, size=len(group), key=_content_key):
                     seen.update(taken.entry.raw_path for taken in portion)
