@@ -14,7 +14,9 @@ from django.utils import timezone
 
 from apps.access.redact import redact
 from apps.indexing.chunks import lock_source
+from apps.indexing.models import IndexedSource
 from apps.indexing.postings import rebuild
+from apps.indexing.stores import get_store
 from apps.jobs.errors import TransientFailure
 from apps.jobs.models import Cause, ItemState
 from apps.jobs.running import JobRun
@@ -40,7 +42,6 @@ from apps.repos.read_stage import BATCH_FILES, ReadStage
 from apps.repos.recording import Recorder
 from apps.repos.reports import repeat_report, write_report
 from apps.repos.standing import Standing, report_all, report_unchanged, standing_of
-from apps.repos.stores import STORE
 from apps.repos.storing import Writer
 
 
@@ -252,10 +253,12 @@ class _Sync:
 
     def _speak(self) -> None:
         """Index the source anew when its language was changed and no stored document has done so by the way."""
-        with self.run.batch():
-            entry = lock_source(STORE, self.repository.pk)
-            if entry.chunks and entry.language != self.repository.language:
-                rebuild(STORE, entry, language=self.repository.language)
+        language = self.repository.language
+        others = IndexedSource.objects.filter(source_id=self.repository.pk, chunks__gt=0).exclude(language=language)
+        for name in others.values_list("store", flat=True):
+            with self.run.batch():
+                entry = lock_source(get_store(name), self.repository.pk)
+                rebuild(get_store(name), entry, language=language)
                 entry.save()
 
     def _delete(

@@ -481,7 +481,7 @@ def test_repos_language_change_indexes_anew(upstream: Any, portal: Any) -> None:
     repository.refresh_from_db()
     job = portal.sync(repository)
     assert job.counters["indexed_documents"] == 0
-    assert IndexedSource.objects.get(source_id=repository.pk).language == "german"
+    assert IndexedSource.objects.get(source_id=repository.pk, store="repo_docs").language == "german"
     with pytest.raises(Invalid) as refusal:
         change_repository(repository=repository, by=portal.admin, language="klingon")
     assert refusal.value.field == "language"
