@@ -1,0 +1,248 @@
+"""The query log: one row for each search, retrieve, route and context call, whichever door it came by.
+
+A door wraps its call::
+
+    with query_log.noting(by=user, door=Door.REST, tool="search", query=query, named=sources) as note:
+        answer = search(...)
+        note.answered((hit.source.kind, hit.source.id) for hit in answer.hits)
+
+The row is written when the answer is complete. A log that cannot be written never costs anyone an answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import logging
+import time
+from collections import Counter
+from collections.abc import Collection as CollectionOf
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractUser
+from django.db import Error as DatabaseFailure
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from apps.access.errors import Refusal
+from apps.access.origin import current_origin
+from apps.access.sources import source_model
+from apps.collections.models import Collection
+from apps.repos.models import Repository
+from apps.retrieval.models import QUERY_BYTES, AnonymousQueries, Door, Outcome, QueryLogEntry
+
+if TYPE_CHECKING:
+    from apps.access.models import User
+    from apps.access.viewers import Viewer
+
+logger = logging.getLogger(__name__)
+
+SourceKey: TypeAlias = tuple[str, UUID]
+
+LOCK_MILLISECONDS = 200
+"""An answer waits no longer for a log table that somebody holds."""
+PRUNED_AT_ONCE = 5000
+SLOWEST = 20
+
+
+@dataclass(slots=True)
+class Note:
+    """What a call found, filled in by the door while it answers."""
+
+    named: Sequence[SourceKey] = ()
+    found: list[SourceKey] = field(default_factory=list)
+    tokens: int = 0
+    outcome: Outcome | None = None
+    code: str = ""
+
+    def answered(self, found: Iterable[SourceKey], *, tokens: int = 0) -> None:
+        """The source of each result row, in order; ``tokens`` that the answer costs its reader."""
+        self.found = list(found)
+        self.tokens = tokens
+
+    def refused(self, code: str) -> None:
+        """The call ended in an error that its door tells by itself."""
+        self.outcome, self.code = Outcome.ERROR, code
+
+
+@contextlib.contextmanager
+def noting(*, by: Viewer, door: Door, tool: str, query: str, named: Sequence[SourceKey] = ()) -> Iterator[Note]:
+    """Log the call inside. ``by`` is the account that asks (while an administrator views as somebody, his own);
+    ``named`` are the sources that the question names, which the caller may read.
+
+    Refusals and failures pass through, logged as errors.
+    """
+    note = Note(named=tuple(named))
+    begun = time.perf_counter()
+    try:
+        yield note
+    except Refusal as refusal:
+        note.refused(refusal.code)
+        raise
+    except Exception:
+        note.refused("failed")
+        raise
+    finally:
+        _write(note, by, door, tool, query, round((time.perf_counter() - begun) * 1000))
+
+
+def _write(note: Note, by: Viewer, door: Door, tool: str, query: str, milliseconds: int) -> None:
+    try:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL lock_timeout = {LOCK_MILLISECONDS}")
+            if isinstance(by, AbstractUser):
+                _write_row(note, by, door, tool, query, milliseconds)
+            else:
+                _count(door, tool)
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL lock_timeout = 0")
+    except DatabaseFailure as failure:
+        logger.warning("the query log could not be written: %s", type(failure).__name__)
+
+
+def _write_row(note: Note, by: Any, door: Door, tool: str, query: str, milliseconds: int) -> None:
+    silent = opted_out({*note.named, *note.found})
+    if any(key in silent for key in note.named):
+        return
+    # A source that opted out leaves no trace in a wider row: its hits are as if they had not been.
+    found = [key for key in note.found if key not in silent]
+    outcome = note.outcome or (Outcome.OK if found else Outcome.EMPTY)
+    QueryLogEntry.objects.create(
+        user_id=by.pk,
+        token_id=current_origin().token_id or None,
+        door=door,
+        tool=tool,
+        query=cut(query),
+        named=[_packed(key) for key in dict.fromkeys(note.named)],
+        found=[_packed(key) for key in dict.fromkeys(found)],
+        outcome=outcome,
+        code=note.code[:40],
+        results=len(found),
+        tokens=note.tokens if len(found) == len(note.found) else 0,
+        milliseconds=milliseconds,
+    )
+
+
+def _count(door: Door, tool: str) -> None:
+    today = timezone.now().date()
+    counted, made = AnonymousQueries.objects.get_or_create(day=today, door=door, tool=tool, defaults={"queries": 1})
+    if not made:
+        AnonymousQueries.objects.filter(pk=counted.pk).update(queries=F("queries") + 1)
+
+
+def opted_out(keys: CollectionOf[SourceKey]) -> set[SourceKey]:
+    """Those of ``keys`` whose queries are not logged, as their rows say right now."""
+    by_kind: dict[str, set[UUID]] = {}
+    for kind, id_ in keys:
+        by_kind.setdefault(kind, set()).add(id_)
+    silent: set[SourceKey] = set()
+    if ids := by_kind.get(Repository.kind):
+        rows = Repository.objects.filter(pk__in=ids, logs_queries=False)
+        silent |= {(Repository.kind, id_) for id_ in rows.values_list("pk", flat=True)}
+    if ids := by_kind.get(Collection.kind):
+        rows = Collection.objects.filter(pk__in=ids, query_log_opt_out=True)
+        silent |= {(Collection.kind, id_) for id_ in rows.values_list("pk", flat=True)}
+    return silent
+
+
+def cut(query: str) -> str:
+    """At most 200 bytes of the query, ended at a character border."""
+    clean = query.replace("\0", " ").encode("utf-8", "ignore")
+    return clean[:QUERY_BYTES].decode("utf-8", "ignore")
+
+
+def own_rows(user: User) -> QuerySet[QueryLogEntry]:
+    """The rows of one person, newest first."""
+    return QueryLogEntry.objects.filter(user=user).select_related("token")
+
+
+def all_rows() -> QuerySet[QueryLogEntry]:
+    """Every row, for administrators; the caller has made sure of that."""
+    return QueryLogEntry.objects.select_related("user", "token")
+
+
+def erase(user: User) -> int:
+    """Delete all rows of one person. Returns how many there were."""
+    count, _ = QueryLogEntry.objects.filter(user=user).delete()
+    return count
+
+
+def labels(rows: Iterable[QueryLogEntry], viewer: Viewer) -> dict[str, str]:
+    """``kind:id`` → name, of the sources in ``rows`` that ``viewer`` may read now."""
+    wanted: dict[str, set[UUID]] = {}
+    for row in rows:
+        for key in (*row.named, *row.found):
+            kind, _, id_ = key.partition(":")
+            wanted.setdefault(kind, set()).add(UUID(id_))
+    return {
+        _packed((kind, source.pk)): source.label
+        for kind, ids in sorted(wanted.items())
+        for source in source_model(kind).objects.visible_to(viewer).filter(pk__in=ids)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Of the last ``days``: for administrators. Times in milliseconds; None without rows."""
+
+    days: int
+    queries: int
+    anonymous: int
+    outcomes: dict[str, int]
+    p50: float | None
+    p95: float | None
+    zero_hit: list[tuple[str, int]]
+    slowest: list[tuple[str, int]]
+    sources: list[tuple[str, int]]
+
+
+def statistics(*, days: int = 7, now: datetime.datetime | None = None) -> Statistics:
+    """Zero-hit and slow queries, percentiles and the sources found most often."""
+    now = now or timezone.now()
+    since = now - datetime.timedelta(days=days)
+    rows = list(
+        QueryLogEntry.objects.filter(at__gte=since).values_list("query", "outcome", "milliseconds", "found").order_by()
+    )
+    times = sorted(milliseconds for _, _, milliseconds, _ in rows)
+    without = Counter(query for query, outcome, _, _ in rows if outcome == Outcome.EMPTY)
+    slow: dict[str, int] = {}
+    for query, _, milliseconds, _ in rows:
+        slow[query] = max(slow.get(query, 0), milliseconds)
+    anonymous = AnonymousQueries.objects.filter(day__gte=since.date()).values_list("queries", flat=True)
+    return Statistics(
+        days=days,
+        queries=len(rows),
+        anonymous=sum(anonymous),
+        outcomes=dict(Counter(outcome for _, outcome, _, _ in rows)),
+        p50=_percentile(times, 0.5),
+        p95=_percentile(times, 0.95),
+        zero_hit=sorted(without.items(), key=lambda pair: (-pair[1], pair[0]))[:SLOWEST],
+        slowest=sorted(slow.items(), key=lambda pair: (-pair[1], pair[0]))[:SLOWEST],
+        sources=Counter(key for _, _, _, found in rows for key in found).most_common(SLOWEST),
+    )
+
+
+def _percentile(ordered: Sequence[int], share: float) -> float | None:
+    """By nearest rank."""
+    if not ordered:
+        return None
+    return float(ordered[max(0, -(-int(len(ordered) * share * 1000) // 1000) - 1)])
+
+
+def prune(now: datetime.datetime) -> int:
+    """This room's part of ``retention``: one batch of rows past their keep."""
+    before = now - datetime.timedelta(days=settings.COGRAPH.retention.query_log_days)
+    batch = list(QueryLogEntry.objects.filter(at__lt=before).values_list("pk", flat=True)[:PRUNED_AT_ONCE])
+    rows, _ = QueryLogEntry.objects.filter(pk__in=batch).delete()
+    counts, _ = AnonymousQueries.objects.filter(day__lt=before.date()).delete()
+    return rows + counts
+
+
+def _packed(key: SourceKey) -> str:
+    return f"{key[0]}:{key[1]}"
