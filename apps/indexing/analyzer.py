@@ -159,7 +159,11 @@ def fresh_lexicon(language: str) -> Lexicon:
     return found
 
 
-def _expand(token: str, language: str) -> tuple[list[tuple[tokens.Piece, Kind]], int, bool]:
+Expanded = tuple[tuple[tuple[tokens.Piece, Kind], ...], int, bool]
+
+
+@functools.lru_cache(maxsize=100_000)
+def _expand(token: str, language: str) -> Expanded:
     """The terms of one token, how many words it counts, and whether it holds a stop word."""
     if tokens.is_unspaced(token):
         return _unspaced(token)
@@ -174,28 +178,28 @@ def _expand(token: str, language: str) -> tuple[list[tuple[tokens.Piece, Kind]],
             common = True
             continue
         kept.append((_renamed(piece, stem(text, language)), "whole" if piece.whole else "word"))
-    return kept, count, common
+    return tuple(kept), count, common
 
 
-def _unspaced(run: str) -> tuple[list[tuple[tokens.Piece, Kind]], int, bool]:
+def _unspaced(run: str) -> Expanded:
     text = run.casefold()
     if len(text) != len(run):  # no script of these has case; a stray letter must not shift offsets
         text = run
     if len(text) == 1:
-        return [(tokens.Piece(text, 0, 1, False, 0), "word")], 1, False
+        return ((tokens.Piece(text, 0, 1, False, 0), "word"),), 1, False
     kept: list[tuple[tokens.Piece, Kind]] = []
     for place in range(len(text)):
         kept.append((tokens.Piece(text[place], place, place + 1, True, min(place, len(text) - 2)), "letter"))
         if place + 1 < len(text):
             kept.append((tokens.Piece(text[place : place + 2], place, place + 2, False, place), "word"))
-    return kept, len(text) - 1, False
+    return tuple(kept), len(text) - 1, False
 
 
 def _renamed(piece: tokens.Piece, text: str) -> tokens.Piece:
     return tokens.Piece(text, piece.start, piece.end, piece.whole, piece.words)
 
 
-@functools.lru_cache(maxsize=200_000)
+@functools.lru_cache(maxsize=50_000)
 def stem(word: str, language: str) -> str:
     """The stem of a folded term; terms that hold anything but letters are never stemmed."""
     if language == NO_LANGUAGE or not word.isalpha():

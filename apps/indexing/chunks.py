@@ -12,7 +12,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.indexing import composition, copying, name_rows, postings, tombstones
-from apps.indexing.models import NAMES_SUFFIX, SLOT_BITS, IndexedDocument, IndexedSource, new_chunk_id
+from apps.indexing.bulk import collector_paused
+from apps.indexing.models import NAMES_SUFFIX, SLOT_BITS, IndexedDocument, IndexedSource, new_chunk_ids
 
 if TYPE_CHECKING:
     from apps.indexing.stores import ChunkStore
@@ -65,6 +66,8 @@ class _Work:
     """Refs whose postings go."""
     gone: list[int] = field(default_factory=list)
     """Ids of rows to delete."""
+    ids_left: list[int] = field(default_factory=list)
+    """Random ids not yet given to a chunk."""
     ids: list[list[tuple[int, int]]] = field(default_factory=list)
     """Id and ref of each document's chunks, in the order of the text."""
 
@@ -91,7 +94,7 @@ def store_documents(store: ChunkStore, *, source_id: UUID, documents: Sequence[D
     """
     if not documents:
         return []
-    with transaction.atomic():
+    with transaction.atomic(), collector_paused():
         entry = lock_source(store, source_id)
         language = documents[0].language
         if entry.chunks == 0:
@@ -99,7 +102,7 @@ def store_documents(store: ChunkStore, *, source_id: UUID, documents: Sequence[D
         elif entry.language != language or entry.analyzer_version != postings.ANALYZER_VERSION:
             reindex(store, entry, language=language)
         old = _old_chunks(store, [document.document_id for document in documents])
-        work = _Work()
+        work = _Work(ids_left=new_chunk_ids(sum(len(document.chunks) for document in documents)))
         changes = [
             _compare(store, source_id, entry, document, old[document.document_id], work) for document in documents
         ]
@@ -218,7 +221,7 @@ def _compare(
             work.left.append(row.ref)
             work.moved.append((row.id, ref, *place, chunk.source, text, index, embed))
             continue
-        id_ = new_chunk_id()
+        id_ = work.ids_left.pop()
         added.append(id_)
         ids.append((id_, ref))
         work.rows.append(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import orjson
 from django.db import connection
 
 if TYPE_CHECKING:
@@ -60,17 +61,20 @@ _SEPARATOR = "\x1f"
 
 
 def copy_rows(store: ChunkStore, rows: Sequence[tuple[Any, ...]]) -> None:
-    names = [*(name for name, _ in _COLUMNS), store.document_column, store.source_column]
-    columns = ", ".join(connection.ops.quote_name(name) for name in names)
-    packers = [*(_PACKERS[kind] for _, kind in _COLUMNS), _uuid, _uuid]
-    head = struct.pack(">h", len(names))
+    owners = ((store.document_column, "uuid"), (store.source_column, "uuid"))
+    copy_values(store.table, (*_COLUMNS, *owners), rows)
+
+
+def copy_values(table: str, columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Binary COPY of rows whose values stand in the order of ``columns``, each with its PostgreSQL type."""
+    packers = [_PACKERS[kind] for _, kind in columns]
+    head = struct.pack(">h", len(columns))
     parts: list[bytes] = []
     for row in rows:
         parts.append(head)
-        parts += [
-            b"\xff\xff\xff\xff" if value is None else pack(value) for pack, value in zip(packers, row, strict=True)
-        ]
-    copy_packed(f"{connection.ops.quote_name(store.table)} ({columns})", parts)
+        parts += [_NULL if value is None else pack(value) for pack, value in zip(packers, row, strict=True)]
+    names = ", ".join(connection.ops.quote_name(name) for name, _ in columns)
+    copy_packed(f"{connection.ops.quote_name(table)} ({names})", parts)
 
 
 def copy_packed(target: str, parts: Sequence[bytes]) -> None:
@@ -105,7 +109,8 @@ def _text(value: str) -> bytes:
 def _texts(values: Sequence[str]) -> bytes:
     if not values:
         return _empty_array
-    items = b"".join([_text(value) for value in values])
+    encoded = [value.encode() for value in values]
+    items = b"".join([part for item in encoded for part in (_length.pack(len(item)), item)])
     return _array.pack(20 + len(items), 1, 0, _TEXT_OID, len(values), 1) + items
 
 
@@ -120,6 +125,9 @@ _PACKERS: dict[str, Callable[[Any], bytes]] = {
     "text": _text,
     "text[]": _texts,
     "bytea": _bytes,
+    "uuid": _uuid,
+    "bool": lambda value: b"\x00\x00\x00\x01\x01" if value else b"\x00\x00\x00\x01\x00",
+    "jsonb": lambda value: _bytes(b"\x01" + orjson.dumps(value)),
 }
 
 

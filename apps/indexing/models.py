@@ -30,6 +30,12 @@ def new_chunk_id() -> int:
     return secrets.randbits(63) or 1
 
 
+def new_chunk_ids(number: int) -> list[int]:
+    """The same in bulk: asking the system once for each id costs as much as the rest of storing a chunk."""
+    raw = secrets.token_bytes(8 * number)
+    return [int.from_bytes(raw[place : place + 8], "big") >> 1 or 1 for place in range(0, 8 * number, 8)]
+
+
 class Chunk(models.Model):
     """One searchable piece of a document. Subclasses add the foreign keys to its document and to its source."""
 

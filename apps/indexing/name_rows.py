@@ -8,6 +8,7 @@ from uuid import UUID
 
 from apps.indexing import naming, postings
 from apps.indexing.analyzer import ANALYZER_VERSION, fold
+from apps.indexing.copying import copy_values
 from apps.indexing.fields import Piece
 from apps.indexing.models import NAMES_SUFFIX as SUFFIX
 from apps.indexing.models import SLOT_BITS, IndexedSource, NamedDocument
@@ -51,7 +52,7 @@ def store_names(
             left.append(_piece(known))
     if rows:
         NamedDocument.objects.filter(number=entry.number, document_id__in=[row.document_id for row in rows]).delete()
-        NamedDocument.objects.bulk_create(rows, batch_size=2000)
+        _copy(rows)
     if entered or left:
         postings.change("docs", entry, entered=entered, left=left)
         entry.save()
@@ -82,11 +83,33 @@ def rebuild_names(store: ChunkStore, source_id: UUID, language: str) -> None:
         row.sections = [[path, id_, refs[id_], *lines] for path, id_, _, *lines in row.sections]
         headings = (path[-1] for path, *_ in row.sections if path)
         row.terms = _terms((row.path, row.title, *row.aliases, *headings), language)
-    NamedDocument.objects.bulk_create(rows, batch_size=2000)
+    _copy(rows)
     entry.next_slot = len(rows)
     if rows:
         postings.change("docs", entry, entered=[_piece(row) for row in rows], left=())
     entry.save()
+
+
+_COLUMNS = (
+    ("ref", "int8"),
+    ("number", "int4"),
+    ("document_id", "uuid"),
+    ("path", "text"),
+    ("title", "text"),
+    ("aliases", "text[]"),
+    ("side", "bool"),
+    ("stem", "text"),
+    ("capital", "bool"),
+    ("depth", "int2"),
+    ("folded", "text[]"),
+    ("terms", "text[]"),
+    ("sections", "jsonb"),
+)
+
+
+def _copy(rows: Sequence[NamedDocument]) -> None:
+    values = [tuple(getattr(row, name) for name, _ in _COLUMNS) for row in rows]
+    copy_values("indexing_nameddocument", _COLUMNS, values)
 
 
 def _locked(store: ChunkStore, source_id: UUID, language: str) -> IndexedSource:
@@ -131,18 +154,18 @@ def _terms(texts: Iterable[str], language: str) -> list[str]:
 def _sections(document: DocumentText, chunk_ids: Sequence[tuple[int, int]]) -> list[list[Any]]:
     """Sections with text of their own, in file order; the end of one is the end of its last sub-section."""
     found: list[list[Any]] = []
-    before: tuple[tuple[str, ...], str] | None = None
+    open_: list[list[Any]] = []
+    before: tuple[list[str], str] | None = None
     for chunk, (chunk_id, ref) in zip(document.chunks, chunk_ids, strict=True):
-        here = (tuple(chunk.heading_path), chunk.section_anchor)
+        here = (list(chunk.heading_path), chunk.section_anchor)
         if here != before:
-            found.append([list(here[0]), chunk_id, ref, chunk.start_line, chunk.end_line])
+            while open_ and (not open_[-1][0] or here[0][: len(open_[-1][0])] != open_[-1][0]):
+                open_.pop()
+            open_.append([here[0], chunk_id, ref, chunk.start_line, chunk.end_line])
+            found.append(open_[-1])
             before = here
-        for section in found:
-            path = section[0]
-            if path and list(here[0][: len(path)]) == path:
-                section[4] = max(section[4], chunk.end_line)
-        if found and not found[-1][0]:
-            found[-1][4] = max(found[-1][4], chunk.end_line)
+        for section in open_:
+            section[4] = max(section[4], chunk.end_line)
     return found
 
 

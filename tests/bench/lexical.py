@@ -132,11 +132,14 @@ def fts5(file: Path, number: int) -> sqlite3.Connection:
 
 
 def measure(database: sqlite3.Connection) -> None:
+    from django.contrib.auth.models import Group
+
+    from apps.access.viewers import GroupViewer
     from apps.indexing import lexical
     from apps.indexing.questions import ask
     from tests.indexing import shelf
 
-    viewer = shelf.a_user()
+    viewer = GroupViewer(Group(pk=1))
     scope = shelf.scope_of(viewer)
     few = shelf.scope_of(viewer, sources=[("shelf", source.id) for source in scope.sources[:5]])
     clock = place.Clock()
