@@ -13,10 +13,9 @@ from typing import cast
 from django.utils import timezone
 
 from apps.access.redact import redact
-from apps.indexing.chunks import lock_source
+from apps.indexing.chunks import lock_source, reindex
 from apps.indexing.models import IndexedSource
-from apps.indexing.postings import rebuild
-from apps.indexing.stores import get_store
+from apps.indexing.stores import stores_of
 from apps.jobs.errors import TransientFailure
 from apps.jobs.models import Cause, ItemState
 from apps.jobs.running import JobRun
@@ -255,10 +254,11 @@ class _Sync:
         """Index the source anew when its language was changed and no stored document has done so by the way."""
         language = self.repository.language
         others = IndexedSource.objects.filter(source_id=self.repository.pk, chunks__gt=0).exclude(language=language)
-        for name in others.values_list("store", flat=True):
+        names = set(others.values_list("store", flat=True))
+        for store in [store for store in stores_of(Repository.kind) if store.name in names]:
             with self.run.batch():
-                entry = lock_source(get_store(name), self.repository.pk)
-                rebuild(get_store(name), entry, language=language)
+                entry = lock_source(store, self.repository.pk)
+                reindex(store, entry, language=language)
                 entry.save()
 
     def _delete(
