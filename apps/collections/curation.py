@@ -16,8 +16,10 @@ from apps.access.visibility import set_visibility
 from apps.collections.models import Collection
 from apps.collections.uploads import stage_rechunk
 from apps.indexing.analyzer import languages
+from apps.indexing.embedding import jobs as embedding
 from apps.jobs.control import source_deleted
 from apps.jobs.models import Job
+from apps.jobs.queue import enqueue
 
 if TYPE_CHECKING:
     from apps.access.models import User
@@ -118,6 +120,24 @@ def delete_collection(*, collection: Collection, by: User) -> Job:
         held.save(update_fields=["deleted_at"])
         audit.record(audit.Act.SOURCE_DELETED, by=by, target=held)
         return source_deleted(held, by=by)
+
+
+def request_reembed(*, collection: Collection, by: User) -> Job:
+    """Queue vectors for every chunk, also for those that look current; the old ones answer until then."""
+    held: Collection = Collection.objects.get_for(by, Right.WRITE, pk=collection.pk)
+    return embedding.request(held, again=True, by=by).job
+
+
+def request_rechunk(*, collection: Collection, by: User) -> Job:
+    """Queue the cutting anew of every document; old chunks answer until the new ones are stored."""
+    held: Collection = Collection.objects.get_for(by, Right.WRITE, pk=collection.pk)
+    return stage_rechunk(held, by=by).job
+
+
+def request_links(*, collection: Collection, by: User) -> Job:
+    """Queue a new look at every link."""
+    held: Collection = Collection.objects.get_for(by, Right.WRITE, pk=collection.pk)
+    return enqueue("resolve_links", source=held, by=by).job
 
 
 def _as_collection(source: Any) -> Collection:

@@ -306,7 +306,7 @@ def links_of(row: Document, parsed: ParsedDocument) -> list[DocumentLink]:
             alias=first[0].alias,
             rel_type=first[0].rel_type[:200],
             field=first[0].field,
-            embed=first[0].embed,
+            embed=any(link.embed for link in first),
             state=LinkState.PENDING,
         )
         for (kind, href), first in uses.items()

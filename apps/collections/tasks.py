@@ -13,6 +13,7 @@ from django.db.models import F, Q
 from apps.collections import links, trash
 from apps.collections.documents import Incoming, Outcome, profile_of, retitle, standing_of, store
 from apps.collections.models import Asset, Collection, DocumentVersion, StagedEntry, Upload
+from apps.collections.parse_warnings import sentence
 from apps.collections.reading import limits, read
 from apps.collections.uploads import follow_up
 from apps.jobs.models import ItemState, Job, Status
@@ -175,7 +176,7 @@ def _bytes_of(collection: Collection, piece: Sequence[StagedEntry], *, rechunk: 
 
 def _report(run: JobRun, outcome: Outcome, milliseconds: int) -> None:
     first = outcome.warnings[0] if outcome.warnings else {}
-    message = str(first.get("message", ""))
+    message = sentence(first) if first else ""
     if outcome.truncated_at_line is not None:
         message = f"Cut at its limit of chunks: line {outcome.truncated_at_line} and what follows is not searchable."
     run.item(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,14 +12,13 @@ from django.urls import reverse
 
 from apps.markup.parsing import parse
 from apps.markup.rendering import render, render_source
+from apps.markup.rendering.kept import KeptPages
 from apps.markup.rendering.resolved import Resolved
 from apps.markup.values import Asset, Decoded, Limits, Link, Skipped
 from apps.repos.models import LinkState, Repository, RepositoryDocument, RepositoryDocumentLink
 
 RENDERED_CHARACTERS = 2_000_000
 """A longer text is shown as lines: parsing and cleaning it would take longer than a reader waits."""
-KEPT_PAGES = 128
-KEPT_CHARACTERS = 24_000_000
 
 Answers = tuple[tuple[tuple[str, str, bool], tuple[str | None, str, str]], ...]
 
@@ -45,37 +42,7 @@ class PageBody:
     """Whether the text brings a level-1 heading of its own; without one the page shows the title."""
 
 
-class _Kept:
-    """Rendered pages by everything they are made of, the least used thrown away first.
-
-    What a page looks like depends on its text and on where its links lead, never on who reads it, and both are in the
-    key; the rows themselves are fetched in every request, inside the scope of the reader.
-    """
-
-    def __init__(self) -> None:
-        self._pages: OrderedDict[tuple[object, ...], str] = OrderedDict()
-        self._size = 0
-        self._lock = threading.Lock()
-
-    def get(self, key: tuple[object, ...]) -> str | None:
-        with self._lock:
-            page = self._pages.get(key)
-            if page is not None:
-                self._pages.move_to_end(key)
-            return page
-
-    def put(self, key: tuple[object, ...], page: str) -> None:
-        with self._lock:
-            if key in self._pages or len(page) > KEPT_CHARACTERS // 8:
-                return
-            self._pages[key] = page
-            self._size += len(page)
-            while self._size > KEPT_CHARACTERS or len(self._pages) > KEPT_PAGES:
-                _, dropped = self._pages.popitem(last=False)
-                self._size -= len(dropped)
-
-
-_kept = _Kept()
+_kept = KeptPages()
 
 
 def page_body(document: RepositoryDocument, links: Iterable[RepositoryDocumentLink]) -> PageBody:

@@ -44,6 +44,9 @@ STATES: dict[str, tuple[str, str]] = {
     "indexed": ("ok", "indexed"),
     "truncated": ("warn", "truncated"),
     "not_indexed": ("", "not indexed"),
+    # vectors
+    "embedded": ("ok", "embedded"),
+    "pending": ("", "no vector yet"),
     # visibility
     "public": ("accent", "public"),
     "private": ("", "private"),

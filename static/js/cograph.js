@@ -265,6 +265,13 @@
     bar.max = event.detail.total;
     bar.value = event.detail.loaded;
   });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const form = event.detail.elt;
+    if (!form.matches("form[data-sends]")) return;
+    const bar = $("progress[data-sending]", form);
+    if (bar) bar.hidden = true;
+    if (event.detail.successful) form.reset();
+  });
   /* SECURITY: a page kept by the browser must not come back after signing out; ask the server again. */
   window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 })();

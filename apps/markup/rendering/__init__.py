@@ -20,21 +20,27 @@ RENDERER_VERSION = "1"
 __all__ = ["RENDERER_VERSION", "Resolve", "Resolved", "render", "render_source"]
 
 
-def render(parsed: ParsedDocument, resolve: Resolve = as_written, *, images: Collection[str] = ()) -> str:
+def render(
+    parsed: ParsedDocument, resolve: Resolve = as_written, *, images: Collection[str] = (), embedded_at: str = ""
+) -> str:
     """The page of a document as safe HTML.
 
     ``resolve`` is asked for every link that leaves the document and every image that is not from another host;
     ``images`` are the host names from which pictures may be shown. Block elements carry ``data-line`` and ``data-end``
-    (lines of the file), headings their anchors.
+    (lines of the file), headings their anchors. ``embedded_at`` is the address of the document when it is drawn within
+    another one: then it has no ids and lines, and its links to itself lead there.
     """
+    embedded = bool(embedded_at)
     if parsed.format in ("markdown", "mdx"):
-        return clean(MarkdownPage(parsed, Addresses(resolve, parsed.anchors, images)).render())
+        addresses = Addresses(resolve, parsed.anchors, images, page=embedded_at)
+        return clean(MarkdownPage(parsed, addresses).render(), embedded=embedded)
     if parsed.format == "rst":
         # docutils is large and rarely needed.
         from apps.markup.rendering.rst import RstPage
 
-        return clean(RstPage(parsed, Addresses(resolve, parsed.anchors, images, labels=True)).render())
-    return clean(source_page(parsed.text, parsed.path))
+        addresses = Addresses(resolve, parsed.anchors, images, labels=True, page=embedded_at)
+        return clean(RstPage(parsed, addresses).render(), embedded=embedded)
+    return clean(source_page(parsed.text, parsed.path), embedded=embedded)
 
 
 def render_source(text: str, path: str) -> str:

@@ -21,18 +21,27 @@ _ATTRIBUTES = {
     "input": {"disabled", "checked", "aria-label"},
     "section": {"aria-label"},
 }
+
+
 # SECURITY: no script, style, frame, form, svg or math; no event or style attribute; no scheme that runs code.
-_CLEANER = nh3.Cleaner(
-    tags=set(TAGS) | {"input"},
-    clean_content_tags={"script", "style", "iframe", "svg", "math", "template"},
-    attributes=_ATTRIBUTES,
-    tag_attribute_values={"input": {"type": {"checkbox"}}},
-    url_schemes=set(SCHEMES),
-    link_rel=None,
-    strip_comments=True,
-)
+def _cleaner(attributes: dict[str, set[str]]) -> nh3.Cleaner:
+    return nh3.Cleaner(
+        tags=set(TAGS) | {"input"},
+        clean_content_tags={"script", "style", "iframe", "svg", "math", "template"},
+        attributes=attributes,
+        tag_attribute_values={"input": {"type": {"checkbox"}}},
+        url_schemes=set(SCHEMES),
+        link_rel=None,
+        strip_comments=True,
+    )
 
 
-def clean(html: str) -> str:
-    """Keep what is allowed and nothing else; what comes out is well formed."""
-    return _CLEANER.clean(html)
+_CLEANER = _cleaner(_ATTRIBUTES)
+# Within another page the ids and lines of a document would be taken for those of the page.
+_OF_THE_PAGE = {"id", "name", "data-line", "data-end"}
+_EMBEDDED_CLEANER = _cleaner({tag: names - _OF_THE_PAGE for tag, names in _ATTRIBUTES.items()})
+
+
+def clean(html: str, *, embedded: bool = False) -> str:
+    """Keep what is allowed and nothing else; what comes out is well formed. ``embedded``: without ids and lines."""
+    return (_EMBEDDED_CLEANER if embedded else _CLEANER).clean(html)

@@ -45,9 +45,18 @@ class Addresses:
     """Writes the opening tags of links and whole images."""
 
     def __init__(
-        self, resolve: Resolve, anchors: Collection[str], images: Collection[str], *, labels: bool = False
+        self,
+        resolve: Resolve,
+        anchors: Collection[str],
+        images: Collection[str],
+        *,
+        labels: bool = False,
+        page: str = "",
     ) -> None:
-        """``labels``: what is no anchor of this document may be a label of another one, which the room knows."""
+        """``labels``: what is no anchor of this document may be a label of another one, which the room knows.
+        ``page``: the address of this document, when it is shown within another one.
+        """
+        self._page = page
         self._resolve = resolve
         self._labels = labels and resolve is not as_written
         self._anchors = frozenset(anchors)
@@ -58,13 +67,13 @@ class Addresses:
         if link.link_type != "anchor" and not (link.link_type == "wiki" and not link.path):
             return self._resolve(link)
         if link.fragment.lower() in ("", "top"):
-            return Resolved(f"#{link.fragment}")
+            return Resolved(self._page or f"#{link.fragment}")
         anchor = match_fragment(link.fragment, self._anchors)
         if anchor is None and self._labels:
             return self._resolve(link)
         if anchor is None:
             return Resolved(None, "broken", "no such section on this page")
-        return Resolved(f"#{anchor.replace('%', '%25')}")
+        return Resolved(f"{self._page}#{anchor.replace('%', '%25')}")
 
     def opening(self, link: Link, title: str = "") -> str:
         """The ``<a ...>`` of a link."""

@@ -1,0 +1,66 @@
+"""Collections and what hangs on them, fetched for a page by one scoped query each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from apps.access.errors import Forbidden, NotFound
+from apps.access.rules import Right
+from apps.collections.models import Asset, Collection, Document
+
+if TYPE_CHECKING:
+    from apps.access.viewers import Viewer
+
+
+def with_rights(rows: QuerySet[Any], viewer: Viewer) -> QuerySet[Any]:
+    """Adds ``may_write``, ``may_manage`` and ``may_administer`` to collections, in the same query."""
+
+    def held(right: Right) -> Exists:
+        return Exists(Collection.objects.having(right, viewer).filter(pk=OuterRef("pk")))
+
+    found: QuerySet[Any] = rows.annotate(
+        may_write=held(Right.WRITE), may_manage=held(Right.MANAGE), may_administer=held(Right.ADMINISTER)
+    )
+    return found
+
+
+def counted(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Adds ``documents_count``: what is not in the trash."""
+    found: QuerySet[Any] = rows.annotate(documents_count=Count("documents", filter=Q(documents__trashed_at=None)))
+    return found
+
+
+def collection_for(viewer: Viewer, collection_id: UUID, *, right: Right = Right.READ) -> Collection:
+    """The collection with the rights that the viewer has over it.
+
+    Raises NotFound, absent and hidden alike; Forbidden for one that is readable and whose ``right`` is not held.
+    """
+    rows = with_rights(Collection.objects.visible_to(viewer).select_related("owner"), viewer)
+    found: Collection | None = rows.filter(pk=collection_id).first()
+    if found is None:
+        raise NotFound
+    needed = {Right.WRITE: "may_write", Right.MANAGE: "may_manage", Right.ADMINISTER: "may_administer"}.get(right)
+    if needed is not None and not getattr(found, needed):
+        raise Forbidden
+    return found
+
+
+def document_for(viewer: Viewer, collection: Collection, document_id: UUID) -> Document:
+    """A document that is not in the trash. Raises NotFound."""
+    rows = Document.objects.visible_to(viewer).filter(collection=collection, pk=document_id)
+    found: Document | None = rows.defer("shelved_chunks").select_related("uploaded_by").first()
+    if found is None:
+        raise NotFound
+    found.collection = collection
+    return found
+
+
+def asset_for(viewer: Viewer, collection_id: UUID, asset_id: UUID) -> Asset:
+    """Raises NotFound."""
+    found: Asset | None = Asset.objects.visible_to(viewer).filter(collection=collection_id, pk=asset_id).first()
+    if found is None:
+        raise NotFound
+    return found
