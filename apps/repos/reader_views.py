@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
@@ -13,6 +13,7 @@ from apps.access.errors import NotFound
 from apps.access.pages import answer, paged
 from apps.access.viewers import Viewer, viewer_of
 from apps.repos import presentation
+from apps.repos.branches import above, branches, neighbours
 from apps.repos.hosts import host_of
 from apps.repos.images import TYPES, image_of
 from apps.repos.lookup import document_for, repository_for
@@ -24,7 +25,7 @@ from apps.repos.models import (
 )
 from apps.repos.page_body import file_html, page_body
 from apps.repos.pills import pills_of
-from apps.repos.surroundings import around, tree_of
+from apps.repos.surroundings import backlinks_of
 
 MAX_LINES = 10_000
 RAW_HEADERS = {
@@ -36,14 +37,26 @@ IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """SECURITY: what a repository holds is never run in the portal's origin, whatever it claims to be."""
 
 
+FOUND = 100
+
+
 @require_safe
 def docs(request: HttpRequest, slug: str) -> HttpResponse:
-    """The first page of the tree, or what to do when there is none."""
+    """The tree, one folder of it opened by ``?folder=``, or the pages whose title or path holds ``?q=``."""
     viewer = viewer_of(request)
     repository = repository_for(viewer, slug)
-    tree = tree_of(viewer, repository)
-    context: dict[str, Any] = {"header": presentation.header(repository, "repos:docs"), "tree": tree}
-    return answer(request, "repos/docs.html", context)
+    rows = RepositoryDocument.objects.visible_to(viewer).filter(repository=repository)
+    folder, text = request.GET.get("folder", "").strip("/")[:4096], request.GET.get("q", "").strip()[:200]
+    found = rows.filter(Q(title__icontains=text) | Q(path__icontains=text)).order_by("path", "id")
+    context: dict[str, Any] = {
+        "header": presentation.header(repository, "repos:docs"),
+        "slug": repository.slug,
+        "tree": branches(rows, above(f"{folder}/x") if folder else ()),
+        "q": text,
+        "found": list(found.only("title", "path", "slug")[:FOUND]) if text else [],
+        "current": None,
+    }
+    return answer(request, "repos/docs.html", context, fragment="repos/_tree.html")
 
 
 @require_safe
@@ -58,8 +71,9 @@ def reader(request: HttpRequest, slug: str, doc_slug: str) -> HttpResponse:
         return response
     if request.GET.get("raw"):
         return _raw(document.text)
-    tree = tree_of(viewer, repository)
-    near = around(viewer, tree, document)
+    rows = RepositoryDocument.objects.visible_to(viewer).filter(repository=repository)
+    tree = branches(rows, above(document.path))
+    beside = neighbours(rows, tree.docs, document.path, document.pk)
     context = {
         "header": presentation.header(repository, "repos:docs"),
         "tree": tree,
@@ -67,11 +81,12 @@ def reader(request: HttpRequest, slug: str, doc_slug: str) -> HttpResponse:
         "body": page_body(document, document.links.select_related("target_document").order_by("id")),
         "pills": pills_of(repository, document),
         "host_links": _host_links(repository, document),
-        "open_folders": _parents(document.path),
         "crumbs": _crumbs(document.path),
-        "previous": near.previous,
-        "next": near.following,
-        "backlinks": near.backlinks,
+        "slug": repository.slug,
+        "current": document.pk,
+        "previous": beside.previous,
+        "next": beside.next,
+        "backlinks": backlinks_of(viewer, document),
         "frontmatter": sorted(document.frontmatter.items()) if isinstance(document.frontmatter, dict) else [],
     }
     return answer(request, "repos/reader.html", context)
@@ -86,11 +101,6 @@ def _host_links(repository: Repository, document: RepositoryDocument) -> list[tu
         ("Edit at the host", host.file(branch, document.path) if branch else None),
     )
     return [(words, address) for words, address in found if address]
-
-
-def _parents(path: str) -> list[str]:
-    parts = path.split("/")[:-1]
-    return ["/".join(parts[: at + 1]) for at in range(len(parts))]
 
 
 def _crumbs(path: str) -> list[str]:

@@ -39,6 +39,16 @@ def around(viewer: Viewer, tree: Tree, document: RepositoryDocument) -> Surround
     order = list(tree.order)
     at = next((place for place, entry in enumerate(order) if entry.id == document.pk), None)
     folder = document.path.rpartition("/")[0]
+    return Surroundings(
+        previous=order[at - 1] if at else None,
+        following=order[at + 1] if at is not None and at + 1 < len(order) else None,
+        siblings=[entry for entry in order if entry.folder == folder] if at is not None else [],
+        backlinks=backlinks_of(viewer, document),
+    )
+
+
+def backlinks_of(viewer: Viewer, document: RepositoryDocument) -> list[RepositoryDocumentLink]:
+    """Links of other documents that lead here, one for each of them."""
     links = (
         RepositoryDocumentLink.objects.visible_to(viewer)
         .filter(target_document=document)
@@ -46,9 +56,4 @@ def around(viewer: Viewer, tree: Tree, document: RepositoryDocument) -> Surround
         .select_related("document")
         .order_by("document__path", "id")[:MOST_BACKLINKS]
     )
-    return Surroundings(
-        previous=order[at - 1] if at else None,
-        following=order[at + 1] if at is not None and at + 1 < len(order) else None,
-        siblings=[entry for entry in order if entry.folder == folder] if at is not None else [],
-        backlinks=list({link.document_id: link for link in links}.values()),
-    )
+    return list({link.document_id: link for link in links}.values())
