@@ -15,4 +15,6 @@ urlpatterns = [
     path("account/tokens", views.tokens_page, name="tokens"),
     path("account/tokens/<uuid:token_id>/revoke", views.revoke_page, name="token-revoke-page"),
     path("account/tokens/<uuid:token_id>/revoke/now", views.revoke_token, name="token-revoke"),
+    path("view-as", views.view_as_page, name="view-as"),
+    path("view-as/stop", views.view_as_stop, name="view-as-stop"),
 ]

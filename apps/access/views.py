@@ -6,14 +6,15 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
+from django.contrib.auth.models import Group
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from apps.access import signing_in, tokens
-from apps.access.errors import Invalid, Refusal, Throttled
+from apps.access import rules, signing_in, tokens, view_as
+from apps.access.errors import Invalid, NotFound, Refusal, Throttled
 from apps.access.models import ApiToken, TokenScope
 from apps.access.pages import answer, wants_fragment
 
@@ -174,3 +175,35 @@ def _signed_in(request: HttpRequest) -> User | None:
 
 def _to_login(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('access:login')}?next={request.path}")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def view_as_page(request: HttpRequest) -> HttpResponse:
+    """Administrators choose whose eyes to use. Raises NotFound for everybody else."""
+    user = _signed_in(request)
+    if user is None or not rules.is_administrator(user):
+        raise NotFound
+    problem = ""
+    if request.method == "POST":
+        try:
+            view_as.begin(request, kind=request.POST.get("kind", ""), name=request.POST.get("name", "").strip())
+            return redirect("home")
+        except NotFound:
+            problem = "There is no active user or group of this name."
+    context = {
+        "problem": problem,
+        "kind": request.POST.get("kind", "user"),
+        "name": request.POST.get("name", ""),
+        "groups": list(Group.objects.order_by("name").values_list("name", flat=True)[:500]),
+    }
+    return answer(request, "access/view_as.html", context, status=404 if problem else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def view_as_stop(request: HttpRequest) -> HttpResponse:
+    """Ends it at a POST; a GET asks, for those who come by the banner of an error page."""
+    if request.method == "POST":
+        view_as.end(request)
+        messages.success(request, "You see the portal with your own eyes again.")
+        return redirect("home")
+    return answer(request, "access/view_as_stop.html", {})

@@ -180,3 +180,45 @@ def test_add_refuses_by_field_and_keeps_what_was_typed(world: Any) -> None:
     assert answer.status_code == 422
     assert 'value="Mine"' in answer.content.decode()
     assert 'aria-invalid="true"' in answer.content.decode()
+
+
+def test_previous_and_next_walk_the_whole_tree_in_its_order(
+    world: Any, documents: Callable[..., RepositoryDocument]
+) -> None:
+    from apps.repos.branches import above, branches, neighbours
+
+    repository = world.public
+    for path in (
+        "a/b/c/deep.md",
+        "a/b/z10.md",
+        "a/b/z9.md",
+        "a/readme.md",
+        "b/only/one.md",
+        "z.md",
+        "docs/x/y.md",
+        "m/n.md",
+    ):
+        documents(repository, path)
+    rows = RepositoryDocument.objects.filter(repository=repository)
+    order = build(
+        Entry(*row) for row in rows.values_list("id", "path", "title", "slug", "kind", "state", "absence")
+    ).order
+    for at, page in enumerate(order):
+        tree = branches(rows, above(page.path))
+        assert tree.total == len(order)
+        beside = neighbours(rows, tree.docs, page.path, page.id)
+        assert (beside.previous.path if beside.previous else None) == (order[at - 1].path if at else None)
+        assert (beside.next.path if beside.next else None) == (order[at + 1].path if at + 1 < len(order) else None)
+
+
+def test_closed_folders_are_links_that_open_and_pages_are_found_by_name(world: Any) -> None:
+    client = world.client("otto")
+    start = f"/repos/{world.public.slug}/docs"
+    closed = client.get(start).content.decode()
+    assert 'class="folder" href="/repos/github.com/acme/guides/docs?folder=docs"' in closed
+    assert "Set up" not in closed
+    assert "Set up" in client.get(f"{start}?folder=docs").content.decode()
+    assert "<html" not in client.get(f"{start}?folder=docs", headers={"HX-Request": "true"}).content.decode()
+    assert "Set up" in client.get(f"{start}?q=set").content.decode()
+    assert "No page of this name" in client.get(f"{start}?q=zzz").content.decode()
+    assert client.get(f"{start}?folder=../../etc").status_code == 200
