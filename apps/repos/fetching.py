@@ -32,15 +32,17 @@ class Fetched:
     commit: str
 
 
-def fetch(run: JobRun, repository: Repository, *, unless: str = "") -> Fetched:
+def fetch(run: JobRun, repository: Repository, *, unless: str = "", verify: bool = False) -> Fetched:
     """Ask upstream and fetch what is new. When the branch still stands at ``unless`` nothing is fetched.
+
+    A mirror is trusted to hold the commit that was synced last, unless ``verify``: another machine may have synced it.
 
     Raises LastingFailure or TransientFailure with a text that holds no secret.
     """
     run.progress("fetch")
     mirror = remotes.mirror(repository)
     try:
-        return _fetch(run, repository, mirror, unless)
+        return _fetch(run, repository, mirror, unless, verify)
     except Unresolvable as error:
         raise TransientFailure("unreachable", error.message) from None
     except Invalid as error:
@@ -59,11 +61,11 @@ def fetch(run: JobRun, repository: Repository, *, unless: str = "") -> Fetched:
         raise TransientFailure("timeout", f"Fetching was not done within {error.seconds:g} seconds.") from None
 
 
-def _fetch(run: JobRun, repository: Repository, mirror: Mirror, unless: str) -> Fetched:
+def _fetch(run: JobRun, repository: Repository, mirror: Mirror, unless: str, verify: bool) -> Fetched:
     with remotes.opened(repository) as remote:
         try:
             head = mirrors.remote_head(remote.url, repository.branch, access=remote.access, check=run.check)
-            known = head.commit == repository.synced_commit and mirror.exists()
+            known = not verify and head.commit == repository.synced_commit and mirror.exists()
             if not head.commit or head.commit == unless or known or mirror.has_commit(head.commit):
                 return Fetched(mirror.directory, head.branch, head.commit)
             try:

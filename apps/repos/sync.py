@@ -158,16 +158,18 @@ class _Sync:
             repeat_report(run, repository, self.recorder.tally, listed=standing.listed)
 
     def _list(self, fetched: Fetched) -> tuple[Fetched, list[Entry]]:
-        """The paths of the commit. A mirror that cannot be read is fetched anew, once."""
+        """The paths of the commit. When the mirror lacks it, it is fetched; when that does not help, all anew."""
         run = self.run
         run.progress("list")
         if not fetched.commit:
             return fetched, []
-        try:
-            return fetched, list_tree(fetched.mirror, fetched.commit, check=run.check)
-        except GitFailure:
-            remotes.mirror(self.repository).remove()
-        fetched = fetch(run, self.repository)
+        for heal in (False, True):
+            try:
+                return fetched, list_tree(fetched.mirror, fetched.commit, check=run.check)
+            except GitFailure:
+                if heal:
+                    remotes.mirror(self.repository).remove()
+                fetched = fetch(run, self.repository, verify=True)
         return fetched, list_tree(fetched.mirror, fetched.commit, check=run.check)
 
     def _plan(

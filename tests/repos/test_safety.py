@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -318,3 +319,18 @@ def test_repos_failed_listing_deletes_nothing(portal: Any, upstream: Any) -> Non
 
     with pytest.raises(GitFailure):
         list_tree(remotes.mirror(repository).directory, "0" * 40)
+
+
+def test_repos_rule_1_5_a_mirror_without_the_commit_is_brought_up_to_date(portal: Any, upstream: Any) -> None:
+    upstream.commit({"a.md": "# A\n\ntext"})
+    repository, _ = portal.synced(upstream)
+    mirror = remotes.mirror(repository)
+    kept = mirror.directory.with_name("kept")
+    shutil.copytree(mirror.directory, kept)
+    upstream.commit({"b.md": "# B\n\ntext"})
+    portal.sync(repository)
+    shutil.rmtree(mirror.directory)
+    kept.rename(mirror.directory)  # as on a machine that took no part in the last sync
+    job = portal.sync(repository, force=True)
+    assert (job.status, job.counters["unchanged_documents"]) == ("success", 2)
+    assert mirror.has_commit(repository.synced_commit)
