@@ -14,6 +14,7 @@ from apps.indexing.models import Chunk
 from apps.indexing.stores import ChunkStore, all_stores
 from apps.repos.models import RepositoryDocument
 from apps.repos.page_body import page_body
+from apps.retrieval.chunk_reading import gone_or_absent
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
@@ -66,7 +67,7 @@ class Passage:
 
 
 def passage_for(viewer: Viewer, chunk_id: int) -> Passage:
-    """The passage with this id in any store, inside the viewer's scope. Raises NotFound."""
+    """The passage with this id in any store, inside the viewer's scope. Raises NotFound, or Gone with its successor."""
     if not 0 < chunk_id <= MAX_ID:
         raise NotFound
     for store in all_stores():
@@ -76,7 +77,7 @@ def passage_for(viewer: Viewer, chunk_id: int) -> Passage:
         )
         if chunk is not None:
             return _passage(store, chunk)
-    raise NotFound
+    raise gone_or_absent(viewer, chunk_id)
 
 
 def _passage(store: ChunkStore, chunk: Any) -> Passage:

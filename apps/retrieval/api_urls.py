@@ -1,0 +1,16 @@
+"""Addresses of the REST endpoints of search, below ``/api/``."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from apps.collections.api_urls import ONE as ONE_COLLECTION
+from apps.repos.api_urls import ONE as ONE_REPOSITORY
+from apps.retrieval import api
+
+urlpatterns = [
+    path("search", api.SearchView.as_view()),
+    path("chunks/<int:chunk_id>", api.ChunkView.as_view()),
+    path(f"{ONE_REPOSITORY}/search", api.RepositorySearchView.as_view()),
+    path(f"{ONE_COLLECTION}/search", api.CollectionSearchView.as_view()),
+]

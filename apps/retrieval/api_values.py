@@ -1,0 +1,360 @@
+"""What REST takes and tells of searches and chunks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.access.rest.strict import Boolean, Choice, Integer, Listed, StrictSerializer, Text
+from apps.indexing.api_values import ChunkOutput, present_chunk
+from apps.retrieval.chunk_reading import MOST_NEIGHBOURS, ChunkView
+from apps.retrieval.filters import KINDS
+from apps.retrieval.snippets import DEFAULT_CHARS, MAX_CHARS, MIN_CHARS, Snippet
+from apps.retrieval.values import MAX_QUERY_CHARS, Answer, Empty, Found, Hit, SourceRef
+
+MODES = ("mixed", "docs", "code", "wiki")
+LONGEST_FILTER = 1000
+LONGEST_CURSOR = 2000
+MOST_SOURCES = 50
+
+
+class QuestionInput(StrictSerializer):
+    """What every search takes. The query is taken literally: there is no query language."""
+
+    query = Text(max_length=MAX_QUERY_CHARS, query_text=True)
+    limit = Integer(min_value=1, max_value=100, default=25)
+    cursor = Text(max_length=LONGEST_CURSOR, default="", help_text="`next_cursor` of the page before.")
+    explain = Boolean(default=False, help_text="Adds the parts of the score.")
+
+
+class SearchInput(QuestionInput):
+    """A search over every readable source, or over those that are named."""
+
+    sources = Listed(
+        child=Text(min_length=1, max_length=300),
+        max_length=MOST_SOURCES,
+        default=list,
+        help_text="`repository:host/owner/name`, `repository:id` or `collection:id`.",
+    )
+    kinds = Listed(child=Choice(KINDS), max_length=len(KINDS), default=list)
+    path = Text(max_length=LONGEST_FILTER, default="", help_text="Prefix or glob.")
+    language = Text(max_length=40, default="", help_text="Of code.")
+    tag = Text(max_length=LONGEST_FILTER, default="")
+    type = Text(max_length=LONGEST_FILTER, default="")
+    status = Text(max_length=LONGEST_FILTER, default="")
+    since = Text(max_length=10, default="", help_text="First day, such as 2026-05-03.")
+    until = Text(max_length=10, default="", help_text="Last day.")
+
+
+class RepositorySearchInput(QuestionInput):
+    """A search in one repository."""
+
+    mode = Choice(MODES, default="mixed")
+    snippet_chars = Integer(min_value=MIN_CHARS, max_value=MAX_CHARS, default=DEFAULT_CHARS)
+    path = Text(max_length=LONGEST_FILTER, default="", help_text="Prefix or glob.")
+    since = Text(max_length=10, default="", help_text="First day, such as 2026-05-03.")
+    until = Text(max_length=10, default="", help_text="Last day.")
+
+
+class CollectionSearchInput(QuestionInput):
+    """A search in one collection."""
+
+    snippet_chars = Integer(min_value=MIN_CHARS, max_value=MAX_CHARS, default=DEFAULT_CHARS)
+
+
+class ChunkQuery(StrictSerializer):
+    """What is shown beside a chunk."""
+
+    neighbours = Integer(min_value=0, max_value=MOST_NEIGHBOURS, default=0, help_text="Chunks before and after.")
+
+
+class SourceRefOutput(serializers.Serializer[Any]):
+    """A source. ``slug`` is the address of a repository, empty for collections."""
+
+    kind = serializers.CharField()
+    id = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    slug = serializers.CharField()
+    url = serializers.CharField()
+
+
+class SnippetOutput(serializers.Serializer[Any]):
+    """An exact slice of the source; ``marks`` are pairs of character offsets into ``text``."""
+
+    text = serializers.CharField()
+    marks = serializers.ListField(child=serializers.ListField(child=serializers.IntegerField()))
+    start_line = serializers.IntegerField()
+    end_line = serializers.IntegerField()
+    start_byte = serializers.IntegerField()
+    end_byte = serializers.IntegerField()
+    cut_before = serializers.BooleanField()
+    cut_after = serializers.BooleanField()
+    truncated = serializers.BooleanField()
+    anchored = serializers.BooleanField()
+
+
+class StreamOutput(serializers.Serializer[Any]):
+    """A row's place in one stream; ``state`` says why there is none."""
+
+    rank = serializers.IntegerField(allow_null=True)
+    score = serializers.FloatField(allow_null=True)
+    state = serializers.CharField()
+    weight = serializers.FloatField()
+
+
+class MatchedOutput(serializers.Serializer[Any]):
+    """A word of the query and the fields that hold it."""
+
+    word = serializers.CharField()
+    fields = serializers.ListField(child=serializers.CharField())  # type: ignore[assignment]
+
+
+class ScoreOutput(serializers.Serializer[Any]):
+    """The parts of the score, when asked to explain."""
+
+    fused = serializers.FloatField()
+    page = serializers.FloatField()
+    factor = serializers.FloatField()
+    final = serializers.FloatField()
+
+
+class WhyOutput(serializers.Serializer[Any]):
+    """Why a row was found."""
+
+    streams = serializers.DictField(child=StreamOutput())
+    matched = MatchedOutput(many=True)
+    filters = serializers.DictField(child=serializers.CharField())
+    name_class = serializers.CharField()
+    score = ScoreOutput(allow_null=True)
+
+
+class PlaceOutput(serializers.Serializer[Any]):
+    """Where an equal text stands too."""
+
+    source = SourceRefOutput()  # type: ignore[assignment]
+    path = serializers.CharField()
+    url = serializers.CharField()
+
+
+class HitOutput(serializers.Serializer[Any]):
+    """A row. ``location`` is what every reading tool takes; ``version`` is a commit, or a version of a document."""
+
+    layer = serializers.CharField()
+    chunk_id = serializers.CharField()
+    document_id = serializers.CharField()
+    source = SourceRefOutput()  # type: ignore[assignment]
+    title = serializers.CharField()
+    path = serializers.CharField()
+    kind = serializers.CharField()
+    heading_path = serializers.ListField(child=serializers.CharField())
+    anchor = serializers.CharField()
+    start_line = serializers.IntegerField()
+    end_line = serializers.IntegerField()
+    location = serializers.CharField()
+    url = serializers.CharField()
+    chunk_url = serializers.CharField()
+    snippet = SnippetOutput()
+    tokens = serializers.IntegerField()
+    version = serializers.CharField()
+    text_time = serializers.DateTimeField(allow_null=True)
+    checked_time = serializers.DateTimeField(allow_null=True)
+    stale_since = serializers.DateTimeField(allow_null=True)
+    why = WhyOutput()
+    also_in = PlaceOutput(many=True)
+    also_in_more = serializers.IntegerField()
+
+
+class FacetValueOutput(serializers.Serializer[Any]):
+    """A value and how many rows have it."""
+
+    value = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    count = serializers.IntegerField()
+
+
+class FacetOutput(serializers.Serializer[Any]):
+    """A property of the rows with the values that occur."""
+
+    name = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    values = FacetValueOutput(many=True)
+
+
+class EmptyOutput(serializers.Serializer[Any]):
+    """Why there are no rows."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+    words = serializers.ListField(child=serializers.CharField())
+    filter = serializers.CharField()
+
+
+class NearOutput(serializers.Serializer[Any]):
+    """A heading that may help when nothing was found."""
+
+    title = serializers.CharField()
+    heading_path = serializers.ListField(child=serializers.CharField())
+    url = serializers.CharField()
+
+
+class DegradedOutput(serializers.Serializer[Any]):
+    """A stream that took no part, and why."""
+
+    stream = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class AnswerOutput(serializers.Serializer[Any]):
+    """Rows of one fused list. ``total`` is its length; ``capped`` says that more may exist."""
+
+    items = HitOutput(many=True)
+    total = serializers.IntegerField()
+    capped = serializers.BooleanField()
+    next_cursor = serializers.CharField(allow_null=True)
+    facets = FacetOutput(many=True)
+    reason = EmptyOutput(allow_null=True)
+    nearest = NearOutput(many=True)
+    absent_words = serializers.ListField(child=serializers.CharField())
+    dropped_terms = serializers.IntegerField()
+    degraded = DegradedOutput(many=True)
+    profile = serializers.CharField()
+
+
+class DocumentRefOutput(serializers.Serializer[Any]):
+    """The document of a chunk."""
+
+    id = serializers.CharField()
+    title = serializers.CharField()
+    path = serializers.CharField()
+    url = serializers.CharField()
+
+
+class ChunkViewOutput(ChunkOutput):
+    """A chunk with its document and source, and the chunks around it."""
+
+    searched = serializers.CharField()
+    truncated = serializers.BooleanField()
+    url = serializers.CharField()
+    estimated_tokens = serializers.IntegerField()
+    document = DocumentRefOutput()
+    belongs_to = SourceRefOutput()
+    neighbours = ChunkOutput(many=True)
+
+
+def present_answer(answer: Answer, *, filters: dict[str, str], explain: bool) -> dict[str, Any]:
+    return {
+        "items": [present_hit(hit, filters, explain=explain) for hit in answer.hits],
+        "total": answer.total,
+        "capped": answer.capped,
+        "next_cursor": answer.next_cursor,
+        "facets": [
+            {
+                "name": facet.name,
+                "label": facet.label,
+                "values": [{"value": one.value, "label": one.label, "count": one.count} for one in facet.values],
+            }
+            for facet in answer.facets
+        ],
+        "reason": present_empty(answer.empty),
+        "nearest": [
+            {"title": near.title, "heading_path": list(near.heading_path), "url": near.url} for near in answer.nearest
+        ],
+        "absent_words": list(answer.absent_words),
+        "dropped_terms": answer.dropped_terms,
+        "degraded": [{"stream": one.stream, "reason": one.reason} for one in answer.degraded],
+        "profile": answer.profile,
+    }
+
+
+def present_empty(empty: Empty | None) -> dict[str, Any] | None:
+    if empty is None:
+        return None
+    return {"code": empty.reason, "message": empty.message, "words": list(empty.words), "filter": empty.filter}
+
+
+def present_hit(hit: Hit, filters: dict[str, str], *, explain: bool) -> dict[str, Any]:
+    return {
+        "layer": hit.layer,
+        "chunk_id": str(hit.chunk_id),
+        "document_id": str(hit.document_id),
+        "source": present_source(hit.source),
+        "title": hit.title,
+        "path": hit.path,
+        "kind": hit.kind,
+        "heading_path": list(hit.heading_path),
+        "anchor": hit.anchor,
+        "start_line": hit.start_line,
+        "end_line": hit.end_line,
+        "location": hit.location,
+        "url": hit.url,
+        "chunk_url": hit.chunk_url,
+        "snippet": present_snippet(hit.snippet),
+        "tokens": hit.tokens,
+        "version": hit.version,
+        "text_time": hit.text_time,
+        "checked_time": hit.checked_time,
+        "stale_since": hit.stale_since,
+        "why": {
+            "streams": {name: present_place(found) for name, found in hit.streams.items()},
+            "matched": [{"word": term.word, "fields": list(term.fields)} for term in hit.matched],
+            "filters": filters,
+            "name_class": hit.name_class,
+            "score": {"fused": hit.fused, "page": hit.page, "factor": hit.factor, "final": hit.final}
+            if explain
+            else None,
+        },
+        "also_in": [
+            {"source": present_source(place.source), "path": place.path, "url": place.url} for place in hit.also_in
+        ],
+        "also_in_more": hit.also_in_more,
+    }
+
+
+def present_place(found: Found) -> dict[str, Any]:
+    return {"rank": found.rank, "score": found.score, "state": found.state, "weight": found.weight}
+
+
+def present_source(source: SourceRef) -> dict[str, Any]:
+    return {
+        "kind": source.kind,
+        "id": str(source.id),
+        "label": source.label,
+        "slug": source.label if source.kind == "repository" else "",
+        "url": source.url,
+    }
+
+
+def present_snippet(snippet: Snippet) -> dict[str, Any]:
+    return {
+        "text": snippet.text,
+        "marks": [list(mark) for mark in snippet.marks],
+        "start_line": snippet.start_line,
+        "end_line": snippet.end_line,
+        "start_byte": snippet.start_byte,
+        "end_byte": snippet.end_byte,
+        "cut_before": snippet.cut_before,
+        "cut_after": snippet.cut_after,
+        "truncated": snippet.truncated,
+        "anchored": snippet.anchored,
+    }
+
+
+def present_chunk_view(view: ChunkView) -> dict[str, Any]:
+    chunk, source = view.chunk, view.source
+    return {
+        **present_chunk(chunk, view.vectors[chunk.pk]),
+        "searched": chunk.searched,
+        "truncated": "truncated" in chunk.flags or view.vectors[chunk.pk].truncated,
+        "url": view.url,
+        "estimated_tokens": math.ceil(len(chunk.source.encode()) / 3),
+        "document": {
+            "id": str(view.document.pk),
+            "title": view.document.title,
+            "path": view.path,
+            "url": view.document.get_absolute_url(),
+        },
+        "belongs_to": present_source(SourceRef(source.kind, source.pk, source.label, source.get_absolute_url())),
+        "neighbours": [present_chunk(one, view.vectors[one.pk]) for one in view.around],
+    }
