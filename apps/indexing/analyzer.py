@@ -112,12 +112,23 @@ class Lexicon:
         self._numbers: dict[str, int] = {}
         self.codes = _Codes(self)
         self.flat = array("i")
+        self._is_word = array("b")
         self.starts = array("i", [0])
         self.words = array("i")
 
     def encode(self, text: str) -> list[int]:
         """The codes of the runs of ``text``."""
         return list(map(self.codes.__getitem__, tokens.normalise(text).split()))
+
+    def word_terms(self, text: str) -> set[str]:
+        """The distinct terms of ``text`` that are words."""
+        starts, flat, is_word, names = self.starts, self.flat, self._is_word, self.names
+        return {
+            names[flat[place]]
+            for code in self.encode(text)
+            for place in range(starts[code], starts[code + 1])
+            if is_word[place]
+        }
 
     def full(self) -> bool:
         return len(self.codes) > _KEPT_RUNS or len(self.flat) > 8 * _KEPT_RUNS
@@ -127,7 +138,7 @@ class Lexicon:
         for token in tokens.find(run):
             pieces, count, _ = _expand(token, self.language)
             words += count
-            for piece, _kind in pieces:
+            for piece, kind in pieces:
                 number = self._numbers.get(piece.text)
                 if number is None:
                     number = self._numbers[piece.text] = len(self.names)
@@ -135,6 +146,7 @@ class Lexicon:
                     text = piece.text.encode()
                     self.packed.append(len(text).to_bytes(4, "big") + text)
                 self.flat.append(number)
+                self._is_word.append(kind == "word")
         self.starts.append(len(self.flat))
         self.words.append(words)
         return len(self.words) - 1

@@ -161,7 +161,7 @@ class NamedDocument(models.Model):
     depth = models.SmallIntegerField()
     """Number of folders above it."""
     folded = ArrayField(models.TextField(), default=list, blank=True)
-    """Names and headings as folded strings: for queries that hold nothing but common words."""
+    """Names and headings of nothing but common words, as folded strings: what a query of such words may mean."""
     terms = ArrayField(models.TextField(), default=list, blank=True)
     """Distinct terms of its names and headings, whose rarity an answer needs."""
     sections = models.JSONField(default=list, blank=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from apps.indexing import naming, postings
-from apps.indexing.analyzer import ANALYZER_VERSION, fold
+from apps.indexing.analyzer import ANALYZER_VERSION, fold, fresh_lexicon
 from apps.indexing.copying import copy_values
 from apps.indexing.fields import Piece
 from apps.indexing.models import NAMES_SUFFIX as SUFFIX
@@ -81,8 +81,7 @@ def rebuild_names(store: ChunkStore, source_id: UUID, language: str) -> None:
     for slot, row in enumerate(rows):
         row.ref = entry.number << SLOT_BITS | slot
         row.sections = [[path, id_, refs[id_], *lines] for path, id_, _, *lines in row.sections]
-        headings = (path[-1] for path, *_ in row.sections if path)
-        row.terms = _terms((row.path, row.title, *row.aliases, *headings), language)
+        _describe(row, language)
     _copy(rows)
     entry.next_slot = len(rows)
     if rows:
@@ -126,29 +125,30 @@ def _locked(store: ChunkStore, source_id: UUID, language: str) -> IndexedSource:
 
 
 def _row(entry: IndexedSource, document: DocumentText, chunk_ids: Sequence[tuple[int, int]]) -> NamedDocument:
-    sections = _sections(document, chunk_ids)
-    names = [naming.stem_of(document.path), document.title, *document.aliases]
-    headings = [path[-1] for path, *_ in sections if path]
-    return NamedDocument(
+    stem = naming.stem_of(document.path)
+    row = NamedDocument(
         number=entry.number,
         document_id=document.document_id,
         path=document.path,
         title=document.title,
         aliases=list(document.aliases),
         side=document.side,
-        stem=fold(names[0]),
-        capital=names[0].isupper(),
+        stem=fold(stem),
+        capital=stem.isupper(),
         depth=document.path.count("/"),
-        folded=sorted({fold(name)[:200] for name in (*names, *headings) if name}),
-        terms=sorted(
-            {term for name in (document.path, *names, *headings) for term in naming.words(name, entry.language)}
-        ),
-        sections=sections,
+        sections=_sections(document, chunk_ids),
     )
+    _describe(row, entry.language)
+    return row
 
 
-def _terms(texts: Iterable[str], language: str) -> list[str]:
-    return sorted({term for text in texts for term in naming.words(text, language)})
+def _describe(row: NamedDocument, language: str) -> None:
+    """Fills in what depends on the language: terms, and names of nothing but common words."""
+    lexicon = fresh_lexicon(language)
+    headings = [path[-1] for path, *_ in row.sections if path]
+    names = [name for name in (naming.stem_of(row.path), row.title, *row.aliases, *headings) if name]
+    row.terms = sorted(lexicon.word_terms("\n".join((row.path, *names))))
+    row.folded = sorted({fold(name)[:200] for name in names if not lexicon.word_terms(name)})
 
 
 def _sections(document: DocumentText, chunk_ids: Sequence[tuple[int, int]]) -> list[list[Any]]:
