@@ -106,7 +106,7 @@ def _metadata(request: HttpRequest, viewer: Viewer, document: Document) -> dict[
         .of_source(Collection.kind, document.collection_id)
         .filter(kind="upload")
         .order_by("-created_at", "id")
-        .values("pk")[:JOBS_OF_HISTORY]
+        .values_list("pk", flat=True)[:JOBS_OF_HISTORY]
     )
     return {
         "warnings": [(row.get("line") or 1, row.get("column") or 1, sentence(row)) for row in document.warnings],

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.access import rules
 from apps.access.errors import Conflict, Invalid
-from apps.access.pages import answer, paged
+from apps.access.pages import answer, paged, wants_fragment
 from apps.access.rules import Visibility
 from apps.access.viewers import Viewer, viewer_of
 from apps.collections import curation, presentation
@@ -117,9 +117,11 @@ def collection_page(request: HttpRequest, collection_id: UUID) -> HttpResponse:
         "state": state,
         "q": text,
     }
-    if request.headers.get("HX-Target") != "cg-list":
+    fresh = bool(request.GET.get("fresh"))
+    if fresh or not wants_fragment(request):
         context |= _around(request, viewer, collection)
-    return answer(request, "collections/collection.html", context, fragment="collections/_documents.html")
+    fragment = "collections/_fresh.html" if fresh else "collections/_documents.html"
+    return answer(request, "collections/collection.html", context, fragment=fragment)
 
 
 def _around(request: HttpRequest, viewer: Viewer, collection: Collection) -> dict[str, Any]:

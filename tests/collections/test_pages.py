@@ -118,6 +118,10 @@ def test_one_text_is_stored_at_once_and_several_go_to_a_job(page: Client, handbo
     assert page.get(f"{place}/uploads/{job.pk}")["Location"] == started["Location"]
     body = text(page.get(started["Location"]))
     assert "line 3, column 1" in body and "http-equiv" not in body
+    history = text(page.get(f"{Document.objects.get(source_key='c.md').get_absolute_url()}?tab=metadata"))
+    assert f'href="/jobs/{job.pk}"' in history and "2 documents" not in history
+    fresh = page.get(f"{place}?fresh=1", headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in fresh and 'hx-swap-oob="true"' in fresh and "c.md" in fresh
 
 
 def test_upload_with_script_answers_a_fragment(page: Client, handbook: Collection) -> None:
