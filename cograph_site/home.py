@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q
@@ -13,11 +13,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.access import rules
+from apps.access.models import ApiToken, TokenScope, User
 from apps.access.sources import Source, source_models
-from apps.collections.models import Collection
+from apps.collections.models import Collection, Document
 from apps.jobs.models import Job
 from apps.jobs.presentation import JobLine
 from apps.jobs.sweep import LATE_SECONDS, last_sweep
+from apps.repos.lookup import with_document_total
 from apps.repos.models import Repository
 
 if TYPE_CHECKING:
@@ -48,6 +50,16 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to do first; it ticks itself off."""
+
+    words: str
+    text: str
+    href: str
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """What an administrator looks at first. Counts of the last seven days."""
 
@@ -61,7 +73,38 @@ class Health:
         return self.swept_at is None or (timezone.now() - self.swept_at).total_seconds() > LATE_SECONDS
 
 
-def home_values(viewer: Viewer) -> dict[str, Any]:
+def first_steps(user: User, *, searched: bool) -> list[Step]:
+    """What to do in a new portal, for its administrator; empty once all is done. One query."""
+    samples = Repository.objects.filter(slug="local/cograph/docs")
+    [(repository, document, agent)] = (
+        User.objects.filter(pk=user.pk)
+        .annotate(
+            repository=Exists(Repository.objects.live().exclude(pk__in=samples.values("pk"))),
+            document=Exists(Document.objects.filter(uploaded_by__isnull=False)),
+            agent=Exists(ApiToken.objects.filter(scopes__contains=[TokenScope.MCP])),
+        )
+        .values_list("repository", "document", "agent")
+    )
+    steps = [
+        Step(
+            "Search the sample",
+            "Ask the guides that came with the portal.",
+            "/search?q=how+are+results+ranked",
+            searched,
+        ),
+        Step(
+            "Add a repository",
+            "Give a git address; its documentation is read where it lives.",
+            reverse("repos:add"),
+            repository,
+        ),
+        Step("Upload a document", "Make a collection and drop markdown into it.", "/docs", document),
+        Step("Connect an agent", "Make a token with the scope mcp.", reverse("access:tokens"), agent),
+    ]
+    return [] if all(step.done for step in steps) else steps
+
+
+def home_values(viewer: Viewer, *, searched: bool = False) -> dict[str, Any]:
     """At most ten queries, the same number for three sources and for thirty."""
     jobs = Job.objects.visible_to(viewer)
     latest = list(
@@ -89,6 +132,7 @@ def home_values(viewer: Viewer) -> dict[str, Any]:
         ],
         "administrator": administrator,
         "health": _health(viewer) if administrator else None,
+        "steps": first_steps(cast("User", viewer), searched=searched) if administrator else [],
         "jobs_failed": reverse("jobs:list") + "?state=error",
     }
 
@@ -99,9 +143,9 @@ def _sources(model: type[Source], viewer: Viewer, named: set[UUID]) -> list[Sour
     newest = visible.order_by("-created_at", "pk").values("pk")[: CARDS + 1]
     rows = visible.filter(Q(pk__in=newest) | Q(pk__in=named))
     if issubclass(model, Repository):
-        rows = rows.with_state()
-    if issubclass(model, Repository | Collection):
-        rows = rows.annotate(document_total=Count("documents"))
+        rows = with_document_total(rows.with_state())
+    elif issubclass(model, Collection):
+        rows = rows.annotate(document_total=Count("documents", filter=Q(documents__trashed_at=None)))
     inner = model.objects.filter(pk=OuterRef("pk"), pk__in=newest)
     return list(rows.annotate(is_newest=Exists(inner)).order_by("-created_at", "pk"))
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from apps.access.pages import answer
+from apps.access.pages import SEARCHED, answer
 from apps.access.signing_in import next_page
 from apps.access.viewers import viewer_of
 from cograph_site.context import THEME_COOKIE, THEMES
@@ -44,7 +44,7 @@ COMPONENTS = (
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    return answer(request, "site/home.html", home_values(viewer_of(request)))
+    return answer(request, "site/home.html", home_values(viewer_of(request), searched=SEARCHED in request.session))
 
 
 @require_safe

@@ -11,6 +11,8 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
 PAGE_SIZE = 50
+SEARCHED = "searched"
+"""Set in the session by the first search that found something: the home page ticks a step off."""
 
 
 def wants_fragment(request: HttpRequest) -> bool:

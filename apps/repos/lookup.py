@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from apps.access.errors import Gone, NotFound
 from apps.access.rules import Right
@@ -23,6 +24,19 @@ def with_rights(rows: QuerySet[Any], viewer: Viewer) -> QuerySet[Any]:
     found: QuerySet[Any] = rows.annotate(
         may_write=held(Right.WRITE), may_manage=held(Right.MANAGE), may_administer=held(Right.ADMINISTER)
     )
+    return found
+
+
+def with_document_total(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Adds ``document_total``, counted beside the rows: a join would multiply every column that is fetched."""
+    counted = (
+        RepositoryDocument.objects.filter(repository=OuterRef("pk"))
+        .order_by()
+        .values("repository")
+        .annotate(number=Count("pk"))
+        .values("number")
+    )
+    found: QuerySet[Any] = rows.annotate(document_total=Coalesce(Subquery(counted), 0))
     return found
 
 

@@ -15,7 +15,7 @@ from apps.access.viewers import viewer_of
 from apps.jobs.models import Job
 from apps.jobs.presentation import JobLine
 from apps.repos import presentation
-from apps.repos.lookup import repository_for
+from apps.repos.lookup import repository_for, with_document_total
 from apps.repos.models import FileState, Repository, RepositoryDocument, RepositoryFile
 from apps.repos.page_body import page_body
 
@@ -47,9 +47,7 @@ def repository_list(request: HttpRequest) -> HttpResponse:
         rows = rows.filter(Q(slug__icontains=text) | Q(description__icontains=text))
     if host:
         rows = rows.filter(slug__istartswith=f"{host[:200]}/")
-    rows = rows.annotate(
-        document_total=Count("documents", distinct=True),
-    ).order_by(*ORDERS.get(order, ORDERS["name"]))
+    rows = with_document_total(rows).order_by(*ORDERS.get(order, ORDERS["name"]))
     hosts = sorted({slug.partition("/")[0] for slug in mine.values_list("slug", flat=True).order_by()[:1000]})
     page = paged(rows, request)
     context = {

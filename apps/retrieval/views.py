@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
 from apps.access.errors import BadRequest, Invalid
-from apps.access.pages import answer, wants_fragment
+from apps.access.pages import SEARCHED, answer, wants_fragment
 from apps.access.viewers import viewer_of
 from apps.retrieval import presentation
 from apps.retrieval.asking import question_of
@@ -38,6 +38,8 @@ def search_page(request: HttpRequest) -> HttpResponse:
             return redirect(request.path + presentation.address(params))
         except Invalid as refusal:
             problem = refusal.message
+    if found is not None and found.hits and SEARCHED not in request.session:
+        request.session[SEARCHED] = True
     context = _values(request, found, problem, fragment=fragment)
     response = answer(request, "retrieval/search.html", context, fragment="retrieval/_results.html")
     if fragment:

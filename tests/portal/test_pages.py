@@ -290,3 +290,22 @@ def test_portal_rule_8_times_numbers_sizes() -> None:
     assert cograph.number(1234567) == "1,234,567"
     assert [cograph.size(value) for value in (812, 4300, 13002342, None)] == ["812 bytes", "4.2 KiB", "12.4 MiB", "–"]
     assert cograph.marked([("<b>a", False), ("b>", True)]) == "&lt;b&gt;a<mark>b&gt;</mark>"
+
+
+def test_portal_rule_39_four_steps_tick_themselves_off(world: Any) -> None:
+    from apps.access.tokens import create_token
+
+    client = world.client("ada")
+
+    def done() -> list[str]:
+        body = client.get("/").content.decode()
+        return re.findall(r'<li class="done"><a href="[^"]*">([^<]*)', body)
+
+    assert done() == ["Add a repository"]
+    create_token(user=world.people["ada"], name="agent", scopes=["mcp"])
+    assert done() == ["Add a repository", "Connect an agent"]
+    session = client.session
+    session["searched"] = True
+    session.save()
+    assert done() == ["Search the sample", "Add a repository", "Connect an agent"]
+    assert "First steps" not in world.client("otto").get("/").content.decode()
