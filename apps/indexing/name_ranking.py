@@ -62,6 +62,8 @@ class _Judged:
         self.share = max((self._share(name) for name in self.names), default=0.0)
         self.name_class: NameClass | None = None
         self.full_path = False
+        self.scale = 1.0
+        """How well a bearer of a well-known name fits beside the one that fits best."""
         if asked.only_common_words:
             folded = fold(asked.text.strip())
             if folded in {fold(name) for name in (document.stem, document.title, *document.aliases) if name}:
@@ -130,7 +132,7 @@ class _Judged:
         evidence = self.evidence(section)
         found: list[tuple[float, float, NameClass]] = []
         if self.name_class is not None:
-            found.append((WEIGHTS[self.name_class], evidence, self.name_class))
+            found.append((WEIGHTS[self.name_class] * self.scale, evidence, self.name_class))
         if section is not None and section.heading and self._is_heading(section.heading):
             found.append((WEIGHTS["exact_heading"], evidence, "exact_heading"))
         if self.share >= 1.0 and evidence >= 1.0:
@@ -147,14 +149,14 @@ class _Judged:
     def _inside(self, own: Callable[[int], Mapping[str, float]]) -> list[Section]:
         """The sections of a named document in the order of their worth: covered headings, words, file order."""
         sections = self._shown()
-        asked = self.wanted - self.named
+        spelled = self.document.path if self.name_class in ("spelled", "same_name") else self.document.file_name
+        asked = self.wanted - self.named - words(spelled, self.source.language)
         covered: list[bool] = []
         for section in sections:
-            rest = words(section.heading, self.source.language) - self.label - self.named
+            rest = words(section.heading, self.source.language) - self.label
             if asked:
-                covered.append(bool(rest) and rest <= self.wanted)
-            else:
-                covered.append(bool(words(section.heading, self.source.language) & self.wanted))
+                rest -= self.named
+            covered.append(bool(rest) and rest <= self.wanted)
         weights = [{term: w for term, w in own(section.ref).items() if term in asked} for section in sections]
         held = {term: sum(term in found for found in weights) for found in weights for term in found}
         scores = [
@@ -212,5 +214,10 @@ def _well_known(asked: Asked, judged: Sequence[_Judged]) -> None:
             bearers.setdefault(term, []).append(one)
     for found in bearers.values():
         found.sort(key=lambda one: (-one.explained(), one.document.depth, one.document.path))
+        best = found[0].explained() or 1.0
         for one in found[:WELL_KNOWN_BEARERS]:
-            one.name_class = one.name_class or "well_known"
+            if one.name_class is None:
+                one.name_class = "well_known"
+                # A file with several sections gets several rows and their page boost: without this, the root's README
+                # would stand above the one of the package that was asked for.
+                one.scale = one.explained() / best

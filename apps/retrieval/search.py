@@ -10,14 +10,14 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
 
 from apps.access.errors import BadRequest, Invalid
 from apps.access.rest.cursors import read_cursor, write_cursor
-from apps.indexing import dense, lexical
+from apps.indexing import dense, lexical, names
 from apps.indexing.analyzer import analyze
 from apps.indexing.embedding.backends import EmbedderUnavailable
 from apps.indexing.models import EmbeddingProfile
@@ -63,6 +63,7 @@ class Streams:
     terms: Terms
     lexical: LexicalResult | None = None
     dense: Sequence[dense.DenseHit] = ()
+    names: names.NameResult = dataclasses.field(default_factory=lambda: names.NameResult(()))
     profile: EmbeddingProfile | None = None
     degraded: list[Degraded] = dataclasses.field(default_factory=list)
     capped: bool = False
@@ -76,6 +77,8 @@ class Fused:
     standings: Mapping[int, Standing]
     places: Mapping[int, dict[StreamName, tuple[Place, float]]]
     copies: Mapping[int, list[Candidate]]
+    classes: Mapping[int, str]
+    """How the query names the row's document or section, by ref."""
 
 
 def search(*, viewer: Viewer, question: Question) -> Answer:
@@ -100,7 +103,7 @@ def search(*, viewer: Viewer, question: Question) -> Answer:
     if not sum(source.chunks for source in scope.sources):
         return _empty(emptiness.without_text(viewer, question, scope), question, begun)
     streams = run_streams(scope, question.query)
-    if streams.terms.only_common_words:
+    if streams.terms.only_common_words and not streams.names.rows:
         return _empty(emptiness.only_common_words(question), question, begun)
     absent = absent_words(streams)
     if streams.lexical is not None and streams.terms.asked and len(absent) == len(_words(streams.terms)):
@@ -133,7 +136,10 @@ def run_streams(scope: Scope, query: str) -> Streams:
     limit = settings.COGRAPH.retrieval.candidates
     backend = lexical.backend()
     streams = Streams(scope, backend.limit(scope, ask(query, scope.languages)))
+    named = names.statement(scope, query)
     if streams.terms.only_common_words:
+        # Nothing but stop words can still be the exact name of a document, and nothing else.
+        _ask_names(streams, fetch(named) if named is not None else [])
         return streams
     vector, look = _vector(streams, query, limit)
     profile = streams.profile
@@ -142,6 +148,8 @@ def run_streams(scope: Scope, query: str) -> Streams:
         parts.append(backend.statement(scope, streams.terms))
     if vector is not None and look is not None and profile is not None:
         parts.append(dense.statement(scope, profile, vector, limit, look))
+    if named is not None:
+        parts.append(named)
     if not parts:
         return streams
     try:
@@ -150,6 +158,7 @@ def run_streams(scope: Scope, query: str) -> Streams:
                 look.prepare()
             rows = fetch(union(parts))
         _rank(streams, rows, limit)
+        _ask_names(streams, rows)
         if vector is not None and look is not None and not look.exact and profile is not None:
             streams.dense = dense.search(scope, profile, vector, limit) if len(streams.dense) < limit else streams.dense
     except DatabaseError:
@@ -177,14 +186,25 @@ def _rank(streams: Streams, rows: Sequence[tuple[Any, ...]], limit: int) -> None
         streams.dense, _ = dense.rank(streams.profile, rows, limit)
 
 
+def _ask_names(streams: Streams, rows: Sequence[tuple[Any, ...]]) -> None:
+    """The name stream, under its own savepoint: it asks once more for the documents that may be meant."""
+    try:
+        with transaction.atomic():
+            streams.names = names.rank(streams.scope, streams.terms, rows, streams.lexical)
+    except DatabaseError as error:
+        streams.degraded.append(Degraded("name", type(error).__name__))
+
+
 def _one_by_one(streams: Streams, vector: Any, limit: int) -> None:
-    for name in ("lexical", "dense"):
+    for name in ("lexical", "dense", "name"):
         try:
             with transaction.atomic():
                 if name == "lexical" and streams.terms.asked:
                     streams.lexical = lexical.search(streams.scope, streams.terms, limit)
                 elif name == "dense" and vector is not None and streams.profile is not None:
                     streams.dense = dense.search(streams.scope, streams.profile, vector, limit)
+                elif name == "name":
+                    streams.names = names.search(streams.scope, streams.terms)
         except DatabaseError as error:
             streams.degraded.append(Degraded(name, type(error).__name__))
 
@@ -198,6 +218,10 @@ def fuse_streams(streams: Streams) -> Fused:
         found.setdefault(lexical_hit.ref, {})["lexical"] = (lexical_hit.score, 1.0)
     for dense_hit in streams.dense:
         found.setdefault(dense_hit.ref, {})["dense"] = (dense_hit.cosine, weight)
+    named = [row for row in streams.names.rows if row.ref is not None]
+    classes = {row.ref: row.name_class for row in named if row.ref is not None}
+    for ref in classes:
+        found.setdefault(ref, {})
     candidates = {
         candidate.ref: candidate
         for shelf in SHELVES.values()
@@ -206,21 +230,36 @@ def fuse_streams(streams: Streams) -> Fused:
     }
     # A chunk may have gone between the two statements: it takes part in nothing.
     found = {ref: scores for ref, scores in found.items() if ref in candidates}
+    if streams.names.drops_side:
+        # Who names a document so clearly does not mean a fixture of the same name, unless its folder is spelled too.
+        found = {
+            ref: scores
+            for ref, scores in found.items()
+            if not candidates[ref].side or classes.get(ref) in {"spelled", "same_name"}
+        }
     places: dict[int, dict[StreamName, tuple[Place, float]]] = {ref: {} for ref in found}
-    names: tuple[StreamName, ...] = ("lexical", "dense")
-    for name in names:
+    scored: tuple[StreamName, ...] = ("lexical", "dense")
+    for name in scored:
         in_stream = [ref for ref in found if name in found[ref]]
         in_stream.sort(key=lambda ref: (-found[ref][name][0], tie_break(candidates[ref])))
         for rank, ref in enumerate(in_stream[:limit], start=1):
             score, row_weight = found[ref][name]
             places[ref][name] = (Place(rank, row_weight), score)
+    for rank, row in enumerate((row for row in named if row.ref in found), start=1):
+        places[cast("int", row.ref)]["name"] = (Place(rank, row.weight), row.evidence)
     places = {ref: held for ref, held in places.items() if held}
     fused = fuse_places((ref, place) for ref, held in places.items() for place, _ in held.values())
     factors = {
-        ref: factor_of(status=candidate.status, priority=candidate.priority, side=candidate.side)
+        ref: factor_of(
+            status=candidate.status,
+            priority=candidate.priority,
+            side=candidate.side,
+            named=classes.get(ref) in {"spelled", "exact_name"},
+        )
         for ref, candidate in candidates.items()
     }
     standings = boost(fused, {ref: candidates[ref].document_id for ref in fused}, factors)
+    _in_order_of_names(standings, places, classes, candidates)
     ordered = sorted(
         (candidates[ref] for ref in standings),
         key=lambda one: (
@@ -231,7 +270,26 @@ def fuse_streams(streams: Streams) -> Fused:
         ),
     )
     order, copies = _without_copies(ordered)
-    return Fused(order, standings, places, copies)
+    return Fused(order, standings, places, copies, classes)
+
+
+def _in_order_of_names(
+    standings: dict[int, Standing],
+    places: Mapping[int, Mapping[StreamName, tuple[Place, float]]],
+    classes: Mapping[int, str],
+    candidates: Mapping[int, Candidate],
+) -> None:
+    """Who spells a file gets its sections in the order of the name stream: the file's own name, which stands in the
+    text of some sections and not of others, says nothing about them. The places are the same, the sections change.
+    """
+    spelled: dict[object, list[int]] = {}
+    for ref in standings:
+        if classes.get(ref) in {"spelled", "exact_name"} and "name" in places[ref]:
+            spelled.setdefault(candidates[ref].document_id, []).append(ref)
+    for refs in spelled.values():
+        best_first = sorted((standings[ref] for ref in refs), key=lambda one: (-one.final, -one.fused))
+        by_name = sorted(refs, key=lambda ref: places[ref]["name"][0].rank)
+        standings.update(zip(by_name, best_first, strict=True))
 
 
 def tie_break(candidate: Candidate) -> tuple[str, str, str, int]:
@@ -332,6 +390,7 @@ def _hit(
         final=standing.final,
         also_in=tuple(shown),
         also_in_more=len(copies) - len(shown),
+        name_class=fused.classes.get(candidate.ref, ""),
     )
 
 
@@ -343,6 +402,8 @@ def _stream_places(streams: Streams, fused: Fused, candidate: Candidate, winner:
     if streams.profile is not None:
         missing = Found(None, None, "not found" if winner.has_vector else "no vector yet")
         places["dense"] = _found(held.get("dense")) or missing
+    if streams.names.rows:
+        places["name"] = _found(held.get("name")) or Found(None, None, "not found")
     return places
 
 

@@ -222,5 +222,6 @@ def scope_of(scope: Scope, store: str) -> Q:
 
 
 def _within(scope: Scope, store: str, refs: Sequence[int]) -> Q:
+    """Chunks of ``refs`` in scope. Filters are asked again, because not every stream knows them."""
     numbers = set(scope.numbers_of(get_store(store)))
-    return Q(ref__in=[ref for ref in refs if ref >> SLOT_BITS in numbers])
+    return Q(ref__in=[ref for ref in refs if ref >> SLOT_BITS in numbers]) & scope.conditions.get(store, Q())
