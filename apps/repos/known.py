@@ -8,6 +8,7 @@ import json
 from django.conf import settings
 
 from apps.markup.values import Limits
+from apps.repos.code.reading import CODE_VERSION
 from apps.repos.discovery import Filters, Kind
 from apps.repos.models import Repository, RepositoryDocument, RepositoryFile
 from apps.repos.plan import KnownDocument, KnownFile, Versions
@@ -37,6 +38,7 @@ def digest_of(repository: Repository) -> str:
     """What the stored rows depend on besides the commit: when it differs, an unchanged commit is no reason to rest."""
     parts = [
         versions_of(repository).label,
+        CODE_VERSION,
         repository.git_url,
         repository.branch,
         repository.only,

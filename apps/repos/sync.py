@@ -21,6 +21,7 @@ from apps.jobs.models import Cause, ItemState
 from apps.jobs.running import JobRun
 from apps.markup.values import WordWindow
 from apps.repos import links, remotes, removal
+from apps.repos.code.sync import sync_code
 from apps.repos.fetching import Fetched, fetch
 from apps.repos.files import FileRow, replace_files
 from apps.repos.git.blobs import LazyBlobs
@@ -322,3 +323,4 @@ class _Sync:
                 setattr(repository, name, value)
             write_report(run, repository, plan, self.recorder.tally, previous=previous, rewritten=rewritten)
         links.resolve_links(run, repository, only_if_needed=not self.forced)
+        sync_code(run, repository, mirror=fetched.mirror, limits=self.limits, forced=self.forced)

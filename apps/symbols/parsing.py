@@ -26,7 +26,6 @@ from apps.symbols.values import (
 N = TypeVar("N")
 
 MAX_CODE_BYTES = 8_388_608
-MINIFIED_LINE_CHARS = 20_000
 MINIFIED_AVERAGE_CHARS = 400
 _GENERATED = re.compile(
     r"@generated|code generated .{0,80}do not edit|auto-?generated.{0,60}do not (?:edit|modify)", re.I
@@ -75,6 +74,7 @@ class _Reader:
         self.path = path
         self.text = text
         self.data = data
+        self.lines = data.split(b"\n")
         self.root = root
         self.definitions: dict[int, _Definition] = {}
         self.calls: list[tuple[int, Node, ReferenceKind]] = []
@@ -190,17 +190,25 @@ class _Reader:
                 if written[1]:
                     before = written[0]
                     qualifier = ".".join(part for part in before if part) if before else ("?" if holder else "")
-                    found.append(Reference(kind, written[1], qualifier, node.start_point[0] + 1, symbol))
+                    found.append(
+                        Reference(kind, written[1], qualifier, node.start_point[0] + 1, symbol, "", self._column(node))
+                    )
                 continue
             pair = chain(target)
             if pair is not None:
                 subject = self.grammar.subject(target) if kind == "inherits" else ""
-                found.append(Reference(kind, pair[1], pair[0], target.end_point[0] + 1, symbol, subject))
+                found.append(
+                    Reference(kind, pair[1], pair[0], target.end_point[0] + 1, symbol, subject, self._column(target))
+                )
         return found
+
+    def _column(self, node: Node) -> int:
+        """Column of the node's first character, from 1; tree-sitter counts bytes."""
+        row, column = node.start_point
+        return len(self.lines[row][:column].decode("utf-8", "replace")) + 1
 
     def _literals(self, places: list[tuple[int, int, int]]) -> list[DocumentLiteral]:
         found: list[DocumentLiteral] = []
-        lines = self.data.split(b"\n")
         likely = [
             node
             for node in self.strings
@@ -209,9 +217,9 @@ class _Reader:
         ordered = sorted(((node.start_byte, node, "string") for node in likely), key=lambda entry: entry[0])
         for node, _, symbol in _inside(ordered, places):
             text = text_of(node)
-            row, column = node.start_point[0], node.start_point[1]
-            characters = len(lines[row][:column].decode("utf-8", "replace"))
-            found += find_documents(text, row + 1, characters + 1, symbol, raw=bool(_RAW_PREFIX.match(text)))
+            found += find_documents(
+                text, node.start_point[0] + 1, self._column(node), symbol, raw=bool(_RAW_PREFIX.match(text))
+            )
         return list(dict.fromkeys(found))
 
 

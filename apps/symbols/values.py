@@ -69,6 +69,8 @@ class Reference:
     """Index of the symbol that holds it."""
     subject: str = ""
     """Name of the type that inherits, when the reference does not stand inside it."""
+    column: int = 1
+    """Of the place where it begins, in characters from 1."""
 
 
 @dataclass(frozen=True, slots=True)

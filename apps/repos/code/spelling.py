@@ -1,0 +1,30 @@
+"""Command line flags and environment variables that source code spells. Pure, linear in the text."""
+
+from __future__ import annotations
+
+import re
+
+_FLAG = re.compile(r"(?<![\w-])--[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*(?![\w-])")
+_GO_FLAG = re.compile(
+    r"\b(?:flag|flags|pflag|fs|Flags\(\)|FlagSet)\.(?:\w+)\((?:&?[\w.]+,\s*)?\"([a-z][a-z0-9]*(?:-[a-z0-9]+)*)\""
+)
+_ENV = re.compile(
+    r"(?:environ(?:\.get|\.setdefault|\.pop)?|[gG]etenv|GetEnv|LookupEnv|\benv|var_os|env::var)[\[(]{1,2}\s*[\"'`]"
+    r"([A-Za-z_][A-Za-z0-9_]*)[\"'`]"
+    r"|(?:process|import\.meta)\.env\.([A-Za-z_][A-Za-z0-9_]*)"
+    r"|[\"'`]([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)[\"'`]"
+)
+MOST_NAMES = 2000
+
+
+def flags_in(text: str, language: str) -> list[str]:
+    """Flags as typed on a command line, two hyphens in front."""
+    found = {match.group() for match in _FLAG.finditer(text)} if "--" in text else set()
+    if language == "go":
+        found |= {f"--{match[1]}" for match in _GO_FLAG.finditer(text)}
+    return sorted(found)[:MOST_NAMES]
+
+
+def env_names_in(text: str) -> list[str]:
+    """Names of environment variables: read from the environment, or spelled as a string in upper case."""
+    return sorted({match[1] or match[2] or match[3] for match in _ENV.finditer(text)})[:MOST_NAMES]
