@@ -208,6 +208,7 @@ class ChunkNames(models.Model):
     )
     document = models.ForeignKey("repos.RepositoryDocument", on_delete=models.CASCADE, related_name="+")
     repository = models.ForeignKey("repos.Repository", on_delete=models.CASCADE, related_name="+")
+    path = models.TextField(help_text="Of the document when its names were resolved: a moved one is linked anew.")
     names = models.JSONField(default=list)
     tails = ArrayField(models.TextField(), default=list)
 

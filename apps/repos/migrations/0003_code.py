@@ -213,6 +213,7 @@ class Migration(migrations.Migration):
             name='ChunkNames',
             fields=[
                 ('chunk', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='names', serialize=False, to='repos.repositorydocumentchunk')),
+                ('path', models.TextField(help_text='Of the document when its names were resolved: a moved one is linked anew.')),
                 ('names', models.JSONField(default=list)),
                 ('tails', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None)),
                 ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='repos.repositorydocument')),

@@ -1,4 +1,4 @@
-"""Source files to rows: parsed at sync, kept by stable key, incremental by blob id, equal with and without documents."""
+"""Source files to rows: parsed at sync, kept by stable key, incremental by blob id, equal without documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from apps.repos.models_code import CodeChunk, CodeEdge, CodeFile, CodeNode
 
 SHOP = {
     "README.md": "# Shop\n\nUse `add_tax` and `Bill`.\n",
-    "src/shop/base.py": 'class Base:\n    """All."""\n    def save(self):\n        return 1\n\ndef add_tax(n):\n    return n\n',
+    "src/shop/base.py": (
+        'class Base:\n    """All."""\n    def save(self):\n        return 1\n\ndef add_tax(n):\n    return n\n'
+    ),
     "src/shop/bill.py": (
         "from shop.base import Base, add_tax\nimport os\n\nRATE = 3\n\nclass Bill(Base):\n"
         '    """A bill."""\n    def pay(self, n: int) -> int:\n        self.save()\n        os.getcwd()\n'
@@ -102,7 +104,9 @@ def test_incremental_equals_a_fresh_clone(portal: Any, upstream: Any, new_upstre
     upstream.commit(
         {
             "src/shop/base.py": SHOP["src/shop/base.py"].replace("class Base", "class Root"),
-            "src/shop/more.py": "from .bill import Bill\n\nclass Base(Bill):\n    def pay(self, n): return Bill.pay(self, n)\n",
+            "src/shop/more.py": (
+                "from .bill import Bill\n\nclass Base(Bill):\n    def pay(self, n): return Bill.pay(self, n)\n"
+            ),
         }
     )
     portal.sync(repository)
