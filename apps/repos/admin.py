@@ -213,7 +213,7 @@ class RepositoryAdmin(ScopedAdmin):
             "form": form,
             "back": request.get_full_path(),
         }
-        return TemplateResponse(request, "admin/repos/act.html", context)
+        return TemplateResponse(request, "admin/act.html", context)
 
     def _act(self, request: HttpRequest, rows: Any, act: Act, *, done: str, **words: str) -> HttpResponse | None:
         asked = self._confirmed(request, rows, **words)
