@@ -77,8 +77,8 @@ class AuditOutput(serializers.Serializer[Any]):
     target_kind = serializers.CharField()
     target_id = serializers.CharField()
     target_name = serializers.CharField()
-    before = serializers.JSONField(allow_null=True)
-    after = serializers.JSONField(allow_null=True)
+    before = serializers.JSONField()
+    after = serializers.JSONField()
     request_id = serializers.CharField()
     address = serializers.CharField()
 
