@@ -7,3 +7,24 @@ class KnowledgeGraphConfig(AppConfig):
     name = "apps.knowledge_graph"
     label = "knowledge_graph"
     verbose_name = "Knowledge graph"
+
+    def ready(self) -> None:
+        from apps.indexing.observers import register_document_observer
+        from apps.jobs.kinds import JobKind, register_kind, register_purge
+        from apps.knowledge_graph import tasks
+        from apps.knowledge_graph.observing import GraphObserver
+        from apps.knowledge_graph.storing.sources import KINDS
+
+        sources = frozenset(KINDS)
+        register_document_observer(GraphObserver())
+        register_kind(
+            JobKind(
+                name=tasks.PROJECT_DOCUMENT,
+                run=tasks.project_document,
+                sources=sources,
+                deadline=tasks.DOCUMENT_DEADLINE,
+                waits=tasks.waits,
+            )
+        )
+        register_kind(JobKind(name=tasks.PROJECT_GRAPH, run=tasks.project_graph, sources=sources, every=tasks.outdated))
+        register_purge(tasks.purge, sources=KINDS)

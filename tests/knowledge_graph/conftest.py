@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,3 +36,52 @@ def samples(shared: Path) -> Callable[[str], dict[str, str]]:
 def expected(shared: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((shared / "corpora" / "canonical-samples" / "expected.json").read_text())
     return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _end_readers() -> Iterator[None]:
+    from apps.collections.reading import close_shared_pool
+
+    yield
+    close_shared_pool()
+
+
+@pytest.fixture
+def olga(db: None) -> Any:
+    from apps.access.models import User
+
+    return User.objects.create_user("olga")
+
+
+@pytest.fixture
+def ada(db: None) -> Any:
+    from apps.access.models import User
+
+    return User.objects.create_user("ada", is_staff=True, is_superuser=True)
+
+
+@pytest.fixture
+def platform(olga: Any) -> Any:
+    """The collection that most tests fill."""
+    from apps.collections.curation import create_collection
+
+    return create_collection(by=olga, name="Platform")
+
+
+@pytest.fixture
+def elsewhere(olga: Any) -> Any:
+    from apps.collections.curation import create_collection
+
+    return create_collection(by=olga, name="Elsewhere")
+
+
+@pytest.fixture
+def put(platform: Any, olga: Any) -> Callable[..., Any]:
+    """``put(key, text, collection=platform)`` uploads; jobs wait until the test drains them."""
+    from apps.collections.uploads import upload_document
+
+    def upload(key: str, text: str | bytes, collection: Any = None) -> Any:
+        raw = text if isinstance(text, bytes) else text.encode()
+        return upload_document(collection=collection or platform, by=olga, source_key=key, raw=raw)
+
+    return upload

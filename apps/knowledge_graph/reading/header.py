@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from apps.knowledge_graph.naming import MAX_SLUG, is_slug
 from apps.knowledge_graph.reading.items import read_link_fields
-from apps.knowledge_graph.reading.places import Places, by_normal_key, short
+from apps.knowledge_graph.reading.places import Places, by_normal_key, short, storable
 from apps.knowledge_graph.values import Header, Problem
 from apps.knowledge_graph.vocabulary import (
     DEFAULT_PRIORITY,
@@ -67,6 +67,7 @@ def read_front(
             return _almost(text, warning)
     if not metadata:
         return HeaderReading("plain")
+    metadata = storable(metadata)
     places = Places(values)
     keys = by_normal_key(metadata)
     node_type, type_fault = _node_type(metadata, keys, places)

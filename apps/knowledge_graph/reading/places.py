@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from apps.knowledge_graph.values import Problem
 from apps.knowledge_graph.vocabulary import normal_word
@@ -74,3 +75,14 @@ def _short(text: str) -> str:
 
 
 short = _short
+
+
+def storable(value: Any) -> Any:
+    """The value without NUL and lone surrogates, which escapes in YAML can make and no database takes."""
+    if isinstance(value, str):
+        return value.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {storable(key): storable(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [storable(inner) for inner in value]
+    return value

@@ -1,0 +1,1 @@
+"""The stored graph: reading it back, applying differences, one document or the whole source at a time."""

@@ -1,0 +1,158 @@
+"""Documents of either kind of source as the projection needs them, with their older versions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Some
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Q
+
+from apps.collections.models import Document, DocumentVersion
+from apps.knowledge_graph.naming import PAGE_ENDINGS
+from apps.knowledge_graph.reading.header import read_front
+from apps.knowledge_graph.reading.pages import OlderHeader, PageReading, read_page
+from apps.knowledge_graph.storing import history
+from apps.markup.decoding import decode
+from apps.markup.front_matter import read_front_matter
+from apps.markup.parsing import parse
+from apps.markup.values import Decoded, Limits, Skipped
+from apps.repos.models import RepositoryDocument
+
+OLDER_VERSIONS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A kept document. ``version_hash`` names its text; ``number`` is its version in a collection, 0 elsewhere."""
+
+    kind: str
+    source_id: UUID
+    id: UUID
+    path: str
+    text: str
+    version_hash: str
+    live: bool
+    number: int = 0
+
+    @property
+    def state(self) -> tuple[str, str, bool]:
+        """What a projection depends on: another value means that it must be read again."""
+        return (self.path, self.version_hash, self.live)
+
+
+def limits() -> Limits:
+    chosen = settings.COGRAPH.markup
+    return Limits(
+        max_file_bytes=chosen.max_file_bytes,
+        parse_seconds=chosen.parse_seconds,
+        parse_memory_mb=chosen.parse_memory_mb,
+        max_nesting=chosen.max_nesting,
+        max_front_matter_bytes=chosen.max_front_matter_bytes,
+    )
+
+
+def load_document(kind: str, document_id: UUID) -> StoredDocument | None:
+    return next(iter(load_documents(kind, [document_id])), None)
+
+
+def load_documents(kind: str, documents: Iterable[UUID]) -> Iterator[StoredDocument]:
+    wanted = list(documents)
+    for start in range(0, len(wanted), 500):
+        part = wanted[start : start + 500]
+        if kind == "repository":
+            rows = RepositoryDocument.objects.filter(pk__in=part).values_list(
+                "repository_id", "id", "path", "text", "content_hash"
+            )
+            for source_id, id_, path, text, digest in rows:
+                yield StoredDocument(kind, source_id, id_, path, text, digest, True)
+        else:
+            fields = ("collection_id", "id", "source_key", "text", "content_hash", "trashed_at", "version")
+            for source_id, id_, path, text, digest, trashed, number in Document.objects.filter(pk__in=part).values_list(
+                *fields
+            ):
+                yield StoredDocument(kind, source_id, id_, path, text, bytes(digest).hex(), trashed is None, number)
+
+
+def states(kind: str, source_id: UUID) -> dict[UUID, tuple[str, str, bool]]:
+    """The state of every kept document that may be a page: of each with any front matter, whole or broken. Costs no
+    text."""
+    rows = _with_header(kind).filter(**{kind: source_id})
+    if kind == "repository":
+        return {id_: (path, digest, True) for id_, path, digest in rows.values_list("id", "path", "content_hash")}
+    return {
+        id_: (path, bytes(digest).hex(), trashed is None)
+        for id_, path, digest, trashed in rows.values_list("id", "source_key", "content_hash", "trashed_at")
+    }
+
+
+def with_header(kind: str, documents: Iterable[UUID]) -> set[UUID]:
+    """Those of ``documents`` that may be pages."""
+    return set(_with_header(kind).filter(pk__in=list(documents)).values_list("id", flat=True))
+
+
+def _with_header(kind: str) -> Any:
+    name = "path" if kind == "repository" else "source_key"
+    ending, header = Q(), ~Q(frontmatter={})
+    for each in PAGE_ENDINGS:
+        ending |= Q(**{f"{name}__iendswith": each})
+    for code in ("front_matter_error", "front_matter_unclosed", "front_matter_near_miss"):
+        header |= Q(warnings__contains=[{"code": code}])
+    model: Any = RepositoryDocument if kind == "repository" else Document
+    return model.objects.filter(ending, header)
+
+
+def lock_documents(kind: str, documents: Some[UUID]) -> set[UUID]:
+    """Keep these rows from being deleted until the end of the transaction; returns those that exist."""
+    table = "repo_documents" if kind == "repository" else "md_documents"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT id FROM {table} WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE",  # noqa: S608 - of two constants
+            [list(documents)],
+        )
+        return {row[0] for row in cursor.fetchall()}
+
+
+def read_document(document: StoredDocument) -> PageReading:
+    """The page of a document, from its stored text; its older versions are asked when its header is broken.
+
+    The text was parsed within its limits when it was stored, so parsing it again needs no child process.
+    """
+    parsed = parse(Decoded(document.text, "utf-8"), document.path, limits())
+    if isinstance(parsed, Skipped):
+        return PageReading(None)
+    return read_page(
+        parsed,
+        document=document.id,
+        version_hash=document.version_hash,
+        live=document.live,
+        older=lambda: older_headers(document),
+    )
+
+
+def older_headers(document: StoredDocument) -> Iterator[OlderHeader]:
+    """Headers of earlier versions, newest first: stored ones in a collection, commits of the path in a repository."""
+    bounds = limits()
+    if document.kind == "repository":
+        texts: Iterable[tuple[str, str]] = history.earlier_texts(document.source_id, document.path, OLDER_VERSIONS)
+    else:
+        texts = _versions(document, bounds)
+    for text, digest in texts:
+        front = read_front_matter(text, document.path, bounds)
+        yield OlderHeader(read_front(text, front.metadata, front.values, front.warnings), digest)
+
+
+def _versions(document: StoredDocument, bounds: Limits) -> Iterator[tuple[str, str]]:
+    rows = (
+        DocumentVersion.objects.filter(document=document.id, number__lt=document.number)
+        .order_by("-number")
+        .values_list("raw", "content_hash")[:OLDER_VERSIONS]
+    )
+    for raw, digest in rows.iterator(chunk_size=5):
+        decoded = decode(bytes(raw), bounds)
+        if isinstance(decoded, Decoded):
+            yield decoded.text, bytes(digest).hex()

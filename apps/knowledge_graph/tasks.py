@@ -1,0 +1,126 @@
+"""What workers run for the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from apps.jobs.errors import TransientFailure
+from apps.jobs.kinds import Due, SourceKey
+from apps.jobs.models import Job
+from apps.jobs.running import JobRun
+from apps.knowledge_graph.models import CanonicalPage, GraphSource
+from apps.knowledge_graph.observing import PROJECT_DOCUMENT, PROJECT_GRAPH
+from apps.knowledge_graph.projection import PROJECTOR
+from apps.knowledge_graph.storing.applying import Report
+from apps.knowledge_graph.storing.documents import (
+    StoredDocument,
+    load_document,
+    lock_documents,
+    read_document,
+)
+from apps.knowledge_graph.storing.history import HistoryUnavailable
+from apps.knowledge_graph.storing.incremental import change_documents
+from apps.knowledge_graph.storing.rebuild import rebuild
+from apps.knowledge_graph.storing.sources import KINDS, ensure_graph, find_graph, lock_graph
+
+__all__ = ["PROJECT_DOCUMENT", "PROJECT_GRAPH", "project_document", "project_graph"]
+
+DOCUMENT_DEADLINE = timedelta(seconds=120)
+WAITS = (10.0, 60.0)
+
+
+def waits(attempt: int) -> float:
+    """Seconds before the next try after ``attempt`` tries."""
+    return WAITS[min(attempt, len(WAITS)) - 1]
+
+
+def project_document(run: JobRun) -> None:
+    """Bring one version of a document into the graph; nothing when it is not the live one any more."""
+    kind, source_id = run.source_key
+    document_id = UUID(str(run.params["document"]))
+    document = load_document(kind, document_id)
+    if document is None or document.version_hash != run.params["version"]:
+        _end(run, "overtaken")
+        return
+    try:
+        page = read_document(document).page
+    except HistoryUnavailable as failure:
+        raise TransientFailure("history_unavailable", str(failure)) from failure
+    with run.batch():
+        if not lock_documents(kind, [document_id]):
+            _end(run, "overtaken")
+            return
+        lock_graph(kind, source_id)
+        now = load_document(kind, document_id)
+        if now is None or now.state != document.state:
+            _end(run, "overtaken")
+            return
+        graph = find_graph(kind, source_id)
+        known = graph is not None and CanonicalPage.objects.of_documents([document_id]).kept().exists()
+        if page is None and not known:
+            _end(run, "plain")
+            return
+        if graph is None:
+            graph = ensure_graph(kind, source_id)
+        report = change_documents(
+            graph, {document_id: page}, cause=str(run.params.get("act", "edit")), change=str(run.params["change"])
+        )
+        if graph.projector == 0:
+            GraphSource.objects.filter(pk=graph.pk).update(projector=PROJECTOR)
+        _end(run, _outcome(document, report), report)
+
+
+def project_graph(run: JobRun) -> None:
+    """Rebuild the graph of one source."""
+    kind, source_id = run.source_key
+
+    def check(done: int, total: int) -> None:
+        run.check()
+        run.progress("reading", done, total)
+
+    try:
+        report = rebuild(
+            kind, source_id, cause=str(run.params.get("cause", "rebuild")), check=check, batch=run.batch,
+        )  # fmt: skip
+    except HistoryUnavailable as failure:
+        raise TransientFailure("history_unavailable", str(failure)) from failure
+    _end(run, "projected" if report.total else "unchanged", report)
+
+
+def outdated(now: datetime) -> Iterable[Due]:
+    """Graphs that older rules have made."""
+    tried = Job.objects.filter(kind=PROJECT_GRAPH, created_at__gt=now - timedelta(hours=6))
+    recently = set(tried.values_list("source_id", flat=True))
+    for graph in GraphSource.objects.exclude(projector=PROJECTOR):
+        if graph.source_key[1] in recently:
+            continue
+        yield Due(source=graph.source_key, params={"cause": "new rules"})
+
+
+def purge(run: JobRun, source: SourceKey) -> None:
+    """The graph of a deleted source, before its documents go."""
+    kind, source_id = source
+    if kind not in KINDS:
+        return
+    with run.batch():
+        lock_graph(kind, source_id)
+        GraphSource.objects.filter(**{kind: source_id})._raw_delete("default")
+
+
+def _outcome(document: StoredDocument, report: Report) -> str:
+    row = CanonicalPage.objects.of_documents([document.id]).first()
+    if row is None or row.header_state == "former":
+        return "plain"
+    if row.header_state == "stale_header":
+        return "stale header"
+    if not row.bears:
+        return "duplicate"
+    return "projected" if report.total else "unchanged"
+
+
+def _end(run: JobRun, outcome: str, report: Report | None = None) -> None:
+    run.note(outcome)
+    if report is not None:
+        run.counters["graph"] = report.as_json()
