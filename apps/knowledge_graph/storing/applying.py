@@ -131,6 +131,22 @@ def apply(
     return _Application(graph, desired, whole=whole).run(cause=cause, change=change, dry_run=dry_run)
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What would stand for the uids and pages concerned, without anything being written."""
+
+    nodes: Mapping[str, NodeValue | None]
+    stored_edges: set[str]
+    page_ids: Mapping[UUID, int]
+
+
+def difference(graph: GraphSource, desired: Desired) -> Difference:
+    """What ``desired`` would make of the stored graph; for readers who do not see all that is stored."""
+    application = _Application(graph, desired, whole=False)
+    edges = application.stored_edges()
+    return Difference(application.wanted_nodes(edges), set(edges), application.page_ids)
+
+
 class _Application:
     def __init__(self, graph: GraphSource, desired: Desired, *, whole: bool) -> None:
         self.graph, self.desired, self.whole = graph, desired, whole
@@ -148,8 +164,8 @@ class _Application:
         return found if self.whole else found.filter(page__in=list(self.keys))
 
     def run(self, *, cause: str, change: str, dry_run: bool) -> Report:
-        edges = {row.edge_uid: row for row in self._in_scope(Edge).exclude(provenance="inferred")}
-        nodes = self._nodes(edges)
+        edges = self.stored_edges()
+        nodes = self.wanted_nodes(edges)
         stored_nodes = {row.node_uid: row for row in self._stored_nodes(nodes, edges)}
         plans = {
             "nodes": self._compare_nodes(stored_nodes, nodes),
@@ -165,7 +181,10 @@ class _Application:
 
     # -- what should be
 
-    def _nodes(self, edges: Mapping[str, Edge]) -> dict[str, NodeValue | None]:
+    def stored_edges(self) -> dict[str, Edge]:
+        return {row.edge_uid: row for row in self._in_scope(Edge).exclude(provenance="inferred")}
+
+    def wanted_nodes(self, edges: Mapping[str, Edge]) -> dict[str, NodeValue | None]:
         """Uid -> the node that should stand there, None for none; only uids that may have changed."""
         if self.whole:
             return dict(self.desired.nodes)
