@@ -174,7 +174,7 @@ def site(browser: Any, django_db_blocker: Any, tmp_path_factory: pytest.TempPath
     with django_db_blocker.unblock(), own_database():
         world = build()
         # The other tests hash with MD5, for speed; the server does not know it.
-        hashed = PBKDF2PasswordHasher().encode(PASSWORD, "saltsaltsalt")
+        hashed = PBKDF2PasswordHasher().encode(PASSWORD, "0123456789abcdefghijklmnop")
         User.objects.update(password=hashed)
         for person in world.people.values():
             person.refresh_from_db()
@@ -209,7 +209,7 @@ class Visitor:
 
     def sign_in(self, name: str) -> None:
         """A session as the sign-in page makes it; the page itself has a journey of its own."""
-        user = self.site.world.people[name]
+        user = User.objects.get(username=name)
         session = SessionStore()
         session[SESSION_KEY] = str(user.pk)
         session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
