@@ -19,7 +19,9 @@ from apps.collections.api import InCollection
 from apps.repos.api import InRepository
 from apps.repos.models import Repository
 from apps.retrieval import api_values as shape
+from apps.retrieval import query_log
 from apps.retrieval.chunk_reading import ChunkGone, read_chunk
+from apps.retrieval.models import Door as QueryDoor
 from apps.retrieval.search import search
 from apps.retrieval.values import Filters, Question
 
@@ -30,7 +32,11 @@ class Searching(ApiView):
     """Common to the endpoints that search."""
 
     def answered(self, question: Question) -> Response:
-        answer = search(viewer=self.viewer, question=question)
+        with query_log.noting(
+            by=self.request.user, door=QueryDoor.REST, tool="search", query=question.query, named=question.sources
+        ) as note:
+            answer = search(viewer=self.viewer, question=question)
+            note.answered((hit.source.kind, hit.source.id) for hit in answer.hits)
         return Response(shape.present_answer(answer, filters=question.filters.active, explain=question.explain))
 
 

@@ -18,6 +18,7 @@ from apps.collections.curation import create_collection
 from apps.collections.models import Collection, Document, DocumentChunk
 from apps.collections.trash import trash_document
 from apps.repos.models import Repository
+from apps.retrieval.models import QueryLogEntry
 
 pytestmark = pytest.mark.django_db
 JSON = "application/json"
@@ -208,6 +209,20 @@ def test_the_number_of_queries_does_not_depend_on_the_hits(fill: Fill, api: Clie
     before = count()
     fill({f"{n}.md": f"alpha {n}" for n in range(20)})
     assert count() == before
+
+
+def test_api_fact_53_searches_are_logged_and_reads_are_not(fill: Fill, api: Client, olga: User) -> None:
+    fill({"a.md": "alpha"}, embed=False)
+    ask(api, "alpha")
+    ask(api, "the of and")
+    ask(api, "")
+    api.get(f"/api/chunks/{DocumentChunk.objects.get().pk}")
+    rows = QueryLogEntry.objects.filter(user=olga).order_by("at").values_list("door", "query", "outcome", "code")
+    assert list(rows) == [
+        ("rest", "alpha", "ok", ""),
+        ("rest", "the of and", "empty", ""),
+        ("rest", "", "error", "required"),
+    ]
 
 
 def test_a_chunk_with_neighbours_and_etag(fill: Fill, api: Client, otto: User) -> None:
