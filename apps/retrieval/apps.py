@@ -9,7 +9,11 @@ class RetrievalConfig(AppConfig):
     verbose_name = "Retrieval"
 
     def ready(self) -> None:
-        from apps.jobs.kinds import register_prune
-        from apps.retrieval import query_log
+        from apps.jobs.kinds import JobKind, register_kind, register_prune, register_purge
+        from apps.retrieval import query_log, routing
 
         register_prune(query_log.prune)
+        register_kind(
+            JobKind("describe_source", routing.refresh_lead, sources=frozenset({"repository"}), after=("sync",))
+        )
+        register_purge(routing.remove_lead, sources=["repository"])

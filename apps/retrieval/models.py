@@ -9,6 +9,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 
+from apps.access.querysets import SourceKeyQuerySet
+
 QUERY_BYTES = 200
 """Of a query are kept, cut at a character border (``api-and-mcp.md`` 27)."""
 
@@ -81,3 +83,26 @@ class AnonymousQueries(models.Model):
 
     def __str__(self) -> str:
         return f"{self.day} {self.door} {self.tool}"
+
+
+class LeadQuerySet(SourceKeyQuerySet["SourceLead"]):
+    deployment_rows = False
+
+
+class SourceLead(models.Model):
+    """The words with which a repository introduces itself, for routing; derived from its README after each sync."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    source_kind = models.CharField(max_length=20)
+    source_id = models.UUIDField()
+    terms = ArrayField(models.TextField(), default=list)
+
+    objects = LeadQuerySet.as_manager()
+
+    class Meta:
+        db_table = "source_leads"
+        default_permissions = ("view",)
+        constraints = [models.UniqueConstraint(fields=["source_kind", "source_id"], name="source_leads_once")]
+
+    def __str__(self) -> str:
+        return f"lead of {self.source_kind} {self.source_id}"
