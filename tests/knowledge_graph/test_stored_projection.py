@@ -145,6 +145,6 @@ def test_graph_fact_88_and_124_stored_equals_rebuilt() -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         Changes,
         settings=settings(
-            max_examples=12, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=8, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

@@ -1,0 +1,270 @@
+"""Neighbours of what a search has found, ranked (``knowledge-graph.md`` 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef
+
+from apps.knowledge_graph.models import CanonicalPage, GraphSource
+from apps.knowledge_graph.reader import Reader, SeenNode, overlay_of
+from apps.knowledge_graph.vocabulary import PROJECT, REJECTED
+from apps.knowledge_graph.walking.steps import Filters, Key, Met, Newest, Step, newest, steps
+
+if TYPE_CHECKING:
+    from apps.access.viewers import Viewer
+
+FACTORS = {"accepted": 1.0, "review": 0.9, "draft": 0.6, "deprecated": 0.3, "superseded": 0.3}
+OTHER_PATHS = 5
+FRONTIER = 200
+"""Nodes that are walked through after one hop, best first: what lies behind the rest could not score higher."""
+_SPARE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Bounds of an expansion; the defaults are those of the deployment."""
+
+    hops: int = 1
+    max_nodes: int = 20
+    decay: float = 0.6
+    inferred: bool = False
+    types: tuple[str, ...] = ()
+
+    @classmethod
+    def of_settings(cls) -> Options:
+        chosen = settings.COGRAPH.graph
+        return cls(
+            chosen.expansion_hops,
+            chosen.expansion_max_nodes,
+            chosen.expansion_decay,
+            chosen.expansion_inferred,
+            chosen.expansion_types,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A page near the hits. ``path`` leads from a seed to it; ``label`` says what it replaces, or what replaced it."""
+
+    source: GraphSource
+    node: SeenNode
+    document: UUID
+    path: str
+    score: float
+    hops: int
+    steps: tuple[Step, ...]
+    label: str = ""
+    other_paths: tuple[tuple[Step, ...], ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The path as a sentence: ``a uses b, b affects c``."""
+        return ", ".join(step.words for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A page among the hits. ``rejected``: it belongs to the block of rejected approaches, not among the seeds."""
+
+    met: Met
+    score: float
+
+    @property
+    def rejected(self) -> bool:
+        return self.met.node.node_type == REJECTED
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """``neighbours`` in order. ``successors``: rejected hit -> the pages that have taken its place."""
+
+    neighbours: tuple[Neighbour, ...] = ()
+    rejected: tuple[Seed, ...] = ()
+    successors: Mapping[UUID, tuple[SeenNode, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    met: Met
+    value: float
+    """Seed score times weights times decay, without the factor of the page's own status."""
+    factor: float
+    steps: tuple[Step, ...]
+    label: str
+
+    @property
+    def score(self) -> float:
+        return round(self.value * self.factor, 6)
+
+
+def expand(viewer: Viewer, seeds: Mapping[UUID, float], options: Options | None = None) -> Expansion:
+    """The neighbours of ``seeds`` (document -> its best fused score divided by the answer's best).
+
+    Seeds that are no pages the viewer may read are passed over; without any, nothing more is asked. At most
+    1 + 2 x hops queries (the chunks of the neighbours are the caller's), plus those of sources with pages in the trash.
+    """
+    options = options or Options.of_settings()
+    reader, found = _find_seeds(viewer, seeds)
+    if not found:
+        return Expansion()
+    return _Walk(reader, found, options).run()
+
+
+def _find_seeds(viewer: Viewer, seeds: Mapping[UUID, float]) -> tuple[Reader, list[Seed]]:
+    trash = CanonicalPage.objects.filter(source=OuterRef("source")).kept().trashed()
+    pages = (
+        CanonicalPage.objects.visible_to(viewer)
+        .of_documents(seeds)
+        .kept()
+        .live()
+        .filter(bears=True)
+        .with_key()
+        .select_related("source__repository", "source__collection")
+        .annotate(has_trash=Exists(trash))
+        .order_by("pk")
+    )
+    found: list[Seed] = []
+    graphs: dict[int, GraphSource] = {}
+    with_trash: set[int] = set()
+    for page in pages if seeds else ():
+        graphs[page.source_id] = page.source
+        if page.has_trash:
+            with_trash.add(page.source_id)
+        node = SeenNode(
+            page.source_id, page.uid, page.node_type, page.label, page.status, page.header["priority"], page.pk, False
+        )
+        found.append(Seed(Met(node, page.key, page.path), seeds[page.key]))
+    return Reader(list(graphs.values()), {key: overlay_of(graphs[key]) for key in sorted(with_trash)}), found
+
+
+class _Walk:
+    def __init__(self, reader: Reader, seeds: list[Seed], options: Options) -> None:
+        self.reader, self.options = reader, options
+        self.rejected = [seed for seed in seeds if seed.rejected]
+        self.seeds = {seed.met.key: seed for seed in seeds if not seed.rejected}
+        self.never = {seed.met.key for seed in seeds}
+        self.first: list[_Candidate] = []
+        self.found: dict[Key, list[_Candidate]] = {}
+        self.successors: dict[UUID, tuple[SeenNode, ...]] = {}
+
+    def run(self) -> Expansion:
+        frontier = {key: _Candidate(seed.met, seed.score, 1.0, (), "") for key, seed in self.seeds.items()}
+        filters = Filters(types=self.options.types, inferred=self.options.inferred, readable_only=True)
+        cap = self.options.max_nodes + len(self.never) + _SPARE
+        for hop in range(1, self.options.hops + 1):
+            taken = steps(self.reader, frontier, filters, cap=cap)
+            asked = {met.key for _, met in taken} | (self.never if hop == 1 else set())
+            replaced = newest(self.reader, asked) if taken or hop == 1 else {}
+            if hop == 1:
+                self._replace_seeds(replaced)
+            frontier = self._take(hop, frontier, taken, replaced)
+            if not frontier:
+                break
+        return Expansion(self._ranked(), tuple(self.rejected), self.successors)
+
+    def _replace_seeds(self, replaced: Mapping[Key, Newest]) -> None:
+        for seed in self.rejected:
+            ends = replaced.get(seed.met.key)
+            if ends and seed.met.document is not None:
+                self.successors[seed.met.document] = tuple(end.node for end in ends.ends)
+        named: dict[Key, _Candidate] = {}
+        for key, seed in self.seeds.items():
+            for end in replaced[key].ends if key in replaced else ():
+                if end.key in self.never or not _emitted(end.node):
+                    continue
+                label = f"replaces {seed.met.node.uid}"
+                candidate = _Candidate(end, seed.score, FACTORS[end.node.status], (), label)
+                if end.key not in named or _order(self.reader, candidate) < _order(self.reader, named[end.key]):
+                    named[end.key] = candidate
+        self.first = sorted(named.values(), key=lambda each: _order(self.reader, each))
+
+    def _take(
+        self,
+        hop: int,
+        frontier: Mapping[Key, _Candidate],
+        taken: list[tuple[Step, Met]],
+        replaced: Mapping[Key, Newest],
+    ) -> dict[Key, _Candidate]:
+        onward: dict[Key, _Candidate] = {}
+        for step, met in taken:
+            base = frontier[step.at]
+            if any(step.other in (each.at, each.other) for each in base.steps):
+                continue
+            value = base.value * step.weight * (self.options.decay if hop > 1 else 1.0)
+            for end, factor, label in _present(met, replaced.get(met.key)):
+                if end.key in self.never or not _emitted(end.node):
+                    continue
+                candidate = _Candidate(end, value, factor, (*base.steps, step), label)
+                self.found.setdefault(end.key, []).append(candidate)
+                if end.node.node_type != PROJECT:
+                    known = onward.get(end.key)
+                    if known is None or (-value, step.rank) < (-known.value, known.steps[-1].rank):
+                        onward[end.key] = candidate
+        best = sorted(onward.values(), key=lambda each: (-each.value, _order(self.reader, each)))[:FRONTIER]
+        return {each.met.key: each for each in best}
+
+    def _ranked(self) -> tuple[Neighbour, ...]:
+        ahead = {each.met.key for each in self.first}
+        ranked: list[tuple[Any, _Candidate, list[_Candidate]]] = []
+        for key, candidates in self.found.items():
+            if key in ahead:
+                continue
+            candidates.sort(key=lambda each: _order(self.reader, each))
+            ranked.append((_order(self.reader, candidates[0]), candidates[0], candidates[1 : OTHER_PATHS + 1]))
+        ranked.sort(key=lambda entry: entry[0])
+        nothing: list[_Candidate] = []
+        chosen = [(each, nothing) for each in self.first] + [(best, others) for _, best, others in ranked]
+        return tuple(self._neighbour(best, others) for best, others in chosen[: self.options.max_nodes])
+
+    def _neighbour(self, best: _Candidate, others: Collection[_Candidate]) -> Neighbour:
+        node = best.met.node
+        assert best.met.document is not None  # noqa: S101 - only real nodes are emitted
+        return Neighbour(
+            self.reader.graphs[node.source],
+            node,
+            best.met.document,
+            best.met.path,
+            best.score,
+            len(best.steps),
+            best.steps,
+            best.label,
+            tuple(each.steps for each in others),
+        )
+
+
+def _present(met: Met, replaced: Newest | None) -> list[tuple[Met, float, str]]:
+    """What stands for a page that was met: itself, or its newest on the spot; with its factor and a label."""
+    if replaced is not None and replaced.ends:
+        return [(end, FACTORS.get(end.node.status, 0.0), f"replaces {met.node.uid}") for end in replaced.ends]
+    if replaced is not None and replaced.cycle:
+        return [(met, FACTORS["superseded"], "superseded in a circle")]
+    if met.node.status == "superseded":
+        return [(met, FACTORS["superseded"], "superseded, without a successor")]
+    return [(met, FACTORS.get(met.node.status, 0.0), "")]
+
+
+def _emitted(node: SeenNode) -> bool:
+    return not node.dangling and node.status != "archived" and node.node_type != REJECTED
+
+
+def _order(reader: Reader, candidate: _Candidate) -> tuple[Any, ...]:
+    node = candidate.met.node
+    return (
+        -candidate.score,
+        len(candidate.steps),
+        candidate.steps[-1].rank if candidate.steps else (0, 0),
+        node.node_type == PROJECT,
+        -node.priority,
+        reader.graphs[node.source].owner.label,
+        node.uid,
+        tuple(step.words for step in candidate.steps),
+    )
+
+
+BestChunks = Callable[[Collection[UUID]], Mapping[UUID, int]]
+"""document -> the chunk that matches a query best; retrieval brings it along."""
