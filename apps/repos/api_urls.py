@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from apps.repos import api, api_reading, converters
+from apps.repos import api, api_code, api_reading, converters
 
 __all__ = ["converters", "urlpatterns"]
 
@@ -31,6 +31,10 @@ urlpatterns = [
     below("documents/<uuid:document_id>/chunks", api_reading.RepositoryDocumentChunksView),
     below("docs", api_reading.DocsView),
     below("docs/<str:doc_slug>", api_reading.DocPageView),
+    below("nodes", api_code.NodesView),
+    below("nodes/<uuid:node_id>", api_code.NodeView),
+    below("nodes/<uuid:node_id>/related", api_code.NodeRelatedView),
+    below("re-link", api_code.RelinkView),
     below("files", api_reading.FilesView),
     below("files/range", api_reading.FileRangeView),
 ]

@@ -25,6 +25,7 @@ from apps.collections.uploads import upload_document
 from apps.jobs.models import Job
 from apps.jobs.worker import drain
 from apps.repos.models import Repository, RepositoryDocument
+from apps.repos.models_code import CodeNode
 from tests.repos.conftest import Portal, Upstream
 
 
@@ -67,6 +68,7 @@ class World:
             "chunk_id": str(DocumentChunk.objects.earliest("chunk_index").pk),
             "job_id": str(Job.objects.of_source(kind, source.pk).earliest("created_at").pk),
             "token_id": str(self.token.pk),
+            "node_id": str(CodeNode.objects.get(repository=self.repository, name="serve").pk),
             "kind": "user",
             "grantee": "wim",
         }
@@ -84,6 +86,7 @@ class World:
             "chunk_id": "7",
             "job_id": one,
             "token_id": one,
+            "node_id": one,
             "kind": "user",
             "grantee": "nobody",
         }
@@ -108,6 +111,7 @@ def make_world(folder: Path) -> World:
         {
             "README.md": "# Site\n\nHow to [set up](docs/setup.md) the site.\n",
             "docs/setup.md": "# Set up\n\n## First\n\nInstall the server.\n\n## Second\n\nRun it with `--dry-run`.\n",
+            "src/site.py": "def serve(port):\n    return port\n",
             "pyproject.toml": "[project]\nname = 'site'\n",
         }
     )
