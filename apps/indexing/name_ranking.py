@@ -32,15 +32,17 @@ def rank(
     asked: Asked,
     documents: Sequence[Named],
     sources: Mapping[int, Source],
-    own: Callable[[int], Mapping[str, float]] = lambda ref: {},
+    own: Callable[[Sequence[int]], Mapping[int, Mapping[str, float]]] = lambda refs: {},
 ) -> list[NameRow]:
-    """Rows of the stream. ``own`` gives, for the ref of a chunk, the weights of the query's terms in it: they order the
-    sections inside a file.
+    """Rows of the stream. ``own`` gives, for refs of chunks, the weights of the query's terms in them: they order the
+    sections inside a file that is named.
     """
     judged = [_Judged(asked, document, sources[document.number]) for document in documents]
     _spell(asked, judged)
     _well_known(asked, judged)
-    rows = [row for one in judged for row in one.rows(own)]
+    inside = [section.ref for one in judged if one.is_named for section in one.document.sections]
+    weights = own(inside) if inside else {}
+    rows = [row for one in judged for row in one.rows(weights)]
     rows.sort(key=lambda row: (-row[0].weight, row[1]))
     return [row for row, _ in rows[:MAX_ROWS]]
 
@@ -53,6 +55,8 @@ class _Judged:
         language = source.language
         label = words(source.label, language)
         self.wanted = less(words(asked.text, language), label)
+        self.ordered = sorted(self.wanted)
+        self._plain: float | None = None
         self.label = label
         self.names = name_terms(document, source)
         self.named = frozenset().union(*self.names) if self.names else frozenset()
@@ -72,15 +76,18 @@ class _Judged:
             self.name_class = "exact_name"
 
     def _share(self, terms: frozenset[str]) -> float:
+        if not terms & self.wanted:
+            return 0.0
         total = sum(self.asked.idf(term) for term in sorted(terms))
         return sum(self.asked.idf(term) for term in sorted(terms & self.wanted)) / total if total else 0.0
 
-    def explained(self, heading_path: Sequence[str] = ()) -> float:
-        """C: the share of the query that names, heading path and folders account for."""
-        headings = words(" \n ".join(heading_path), self.source.language)
+    def explained(self, in_heading: frozenset[str] = frozenset()) -> float:
+        """C: the share of the query that names, headings and folders account for; ``in_heading`` are the words of the
+        query that stand in a section's heading path.
+        """
         total = got = 0.0
-        for term in sorted(self.wanted):
-            part = 1.0 if term in self.named or term in headings else 0.5 if term in self.folders else 0.0
+        for term in self.ordered:
+            part = 1.0 if term in self.named or term in in_heading else 0.5 if term in self.folders else 0.0
             if not part and term in self.medium:
                 continue
             total += self.asked.idf(term)
@@ -88,17 +95,22 @@ class _Judged:
         return got / total if total else 0.0
 
     def evidence(self, section: Section | None) -> float:
-        if section is None:
-            return round(self.explained() * self.share, DECIMALS)
-        heading = less(words(section.heading, self.source.language), self.label) if section.heading else frozenset()
-        best = max(self.share, self._share(heading) if heading else 0.0)
-        return round(self.explained(section.heading_path) * best, DECIMALS)
+        """e = C · max(A, H). Worked out once for all sections whose headings hold none of the query's words."""
+        language = self.source.language
+        path = section.heading_path if section is not None else ()
+        in_heading = frozenset(term for part in path for term in words(part, language) if term in self.wanted)
+        if not in_heading:
+            if self._plain is None:
+                self._plain = round(self.explained() * self.share, DECIMALS)
+            return self._plain
+        heading = less(words(path[-1], language), self.label)
+        return round(self.explained(in_heading) * max(self.share, self._share(heading)), DECIMALS)
 
     @property
     def is_named(self) -> bool:
         return self.name_class is not None or self.share >= 1.0
 
-    def rows(self, own: Callable[[int], Mapping[str, float]]) -> list[tuple[NameRow, tuple[object, ...]]]:
+    def rows(self, own: Mapping[int, Mapping[str, float]]) -> list[tuple[NameRow, tuple[object, ...]]]:
         if self.document.side and self.name_class not in ("spelled", "same_name"):
             return []
         found: list[NameRow] = []
@@ -146,7 +158,7 @@ class _Judged:
             return fold(heading) == fold(self.asked.text.strip())
         return less(words(heading, self.source.language), self.label) == self.wanted
 
-    def _inside(self, own: Callable[[int], Mapping[str, float]]) -> list[Section]:
+    def _inside(self, own: Mapping[int, Mapping[str, float]]) -> list[Section]:
         """The sections of a named document in the order of their worth: covered headings, words, file order."""
         sections = self._shown()
         spelled = self.document.path if self.name_class in ("spelled", "same_name") else self.document.file_name
@@ -157,7 +169,7 @@ class _Judged:
             if asked:
                 rest -= self.named
             covered.append(bool(rest) and rest <= self.wanted)
-        weights = [{term: w for term, w in own(section.ref).items() if term in asked} for section in sections]
+        weights = [{term: w for term, w in own.get(section.ref, {}).items() if term in asked} for section in sections]
         held = {term: sum(term in found for found in weights) for found in weights for term in found}
         scores = [
             round(sum(_idf(len(sections), held[term]) * 2.2 * w / (w + 1.2) for term, w in sorted(found.items())), 6)

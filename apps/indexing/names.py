@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -82,6 +83,7 @@ def rank(
         if row[0] == "n":
             df[row[6]] = df.get(row[6], 0) + row[3]
 
+    @functools.cache
     def idf(term: str) -> float:
         return math.log(1 + documents / (1 + df.get(term, 0)))
 
@@ -89,9 +91,8 @@ def rank(
     refs = [] if common else _pool(scope, question.text, rows, statistics, idf)
     found, more = _load(list(entries), refs, fold(question.text.strip()), common)
     df |= {term: count for term, count in more.items() if term not in df}
+    idf.cache_clear()
     sources = {number: naming.Source(source.language, source.label) for number, source in entries.items()}
-    sections = [section.ref for document in found for section in document.sections]
-    weights = lexical.weights(sections) if lexical is not None and sections else {}
     terms = {
         source.number: {unit: term for term, unit in question.terms.get(source.language, {}).items()}
         for source in scope.sources
@@ -103,8 +104,9 @@ def rank(
         units = {known[term] for known in question.terms.values() if term in known}
         return sum(lexical.in_bodies(unit) for unit in units) <= max(1, lexical.chunks // 100)
 
-    def own(ref: int) -> dict[str, float]:
-        return {terms[ref >> SLOT_BITS][unit]: w for unit, w in weights.get(ref, {}).items()}
+    def own(refs: Sequence[int]) -> dict[int, dict[str, float]]:
+        weights = lexical.weights(refs) if lexical is not None else {}
+        return {ref: {terms[ref >> SLOT_BITS][unit]: w for unit, w in held.items()} for ref, held in weights.items()}
 
     ranked = name_ranking.rank(Asked(question.text, idf, rare, common), found, sources, own)
     return NameResult(tuple(ranked), any(row.weight >= 2 for row in ranked))
