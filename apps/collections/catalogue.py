@@ -1,0 +1,102 @@
+"""Reading by name for programs: which collections there are, which document a location means."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Count, Q, QuerySet
+
+from apps.access.errors import NotFound
+from apps.access.querysets import first_or_absent
+from apps.collections.models import Collection, Document, DocumentLink
+
+if TYPE_CHECKING:
+    from apps.access.viewers import Viewer
+
+LONGEST_KEY = 1024
+_LINES = re.compile(r":\d+(?:-\d+)?$")
+
+
+def listed(viewer: Viewer, *, search: str = "") -> QuerySet[Any]:
+    """Readable collections with ``documents_count``."""
+    rows: QuerySet[Any] = Collection.objects.visible_to(viewer).matching(search)
+    counted: QuerySet[Any] = rows.annotate(documents_count=Count("documents", filter=Q(documents__trashed_at=None)))
+    return counted
+
+
+def collection_at(viewer: Viewer, id: str) -> Collection:
+    """By id. Raises NotFound, for what is no id at all too."""
+    found: Collection = first_or_absent(Collection.objects.visible_to(viewer), pk=id)
+    return found
+
+
+def with_ids(viewer: Viewer, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Collection]:
+    """Those of ``ids`` that the viewer may read."""
+    return {row.pk: row for row in Collection.objects.visible_to(viewer).filter(pk__in=ids)}
+
+
+def keys_of(viewer: Viewer) -> list[uuid.UUID]:
+    """Ids of all readable collections, in a stable order."""
+    return list(Collection.objects.visible_to(viewer).order_by("name", "id").values_list("pk", flat=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A document and, where the location named one, an anchor inside it."""
+
+    document: Document
+    anchor: str = ""
+
+
+def document_at(viewer: Viewer, collection: Collection, location: str) -> Place:
+    """What ``location`` means: id, ``source_key``, ``source_key#anchor`` or ``source_key#anchor:start-end``.
+
+    Raises NotFound. SECURITY: the location is compared with rows and used for nothing else.
+    """
+    if not location or len(location) > 2 * LONGEST_KEY or "\0" in location:
+        raise NotFound
+    rows = Document.objects.visible_to(viewer).filter(collection=collection)
+    bare = _LINES.sub("", location)
+    readings = [(location, ""), (bare, "")]
+    if "#" in bare:
+        key, _, anchor = bare.rpartition("#")
+        readings.append((key, anchor))
+    for key, anchor in dict.fromkeys(readings):
+        document = rows.filter(source_key=key).first()
+        if document is not None:
+            return Place(document, anchor)
+    return Place(first_or_absent(rows, pk=bare.partition("#")[0]), bare.partition("#")[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Outlined:
+    """A document as an outline needs it. ``headings`` are those of its structure."""
+
+    id: uuid.UUID
+    path: str
+    title: str
+    size: int
+    headings: Sequence[dict[str, Any]]
+
+
+def outlined(viewer: Viewer, collection: Collection, path: str = "") -> list[Outlined]:
+    """The documents at or below ``path``."""
+    rows = Document.objects.visible_to(viewer).filter(collection=collection)
+    if path:
+        rows = rows.filter(Q(source_key=path) | Q(source_key__startswith=f"{path}/"))
+    columns = rows.order_by("source_key", "id").values_list("id", "source_key", "title", "size", "parsed__heading_tree")
+    return [Outlined(id_, key, title, size, headings or ()) for id_, key, title, size, headings in columns]
+
+
+def texts(viewer: Viewer, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, str]:
+    """The stored texts of documents that the viewer may read."""
+    return dict(Document.objects.visible_to(viewer).filter(pk__in=list(ids)).values_list("pk", "text"))
+
+
+def links_of(document: Document) -> list[DocumentLink]:
+    """In the order of their first line. The caller has scoped the document."""
+    return list(document.links.select_related("target_document").order_by("lines", "id"))

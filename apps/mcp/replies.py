@@ -1,0 +1,105 @@
+"""A tool's answer as values, and as the one text block that the client gets."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from apps.mcp.bounds import Room, fitting
+
+if TYPE_CHECKING:
+    from apps.access.models import User
+
+T = TypeVar("T")
+
+META_KEY = "cograph/result"
+META_BYTES = 32 * 1024
+"""Of ``_meta``: enough for ids, scores and ranges, never for bodies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: who asks, with what checked arguments, when."""
+
+    viewer: User
+    arguments: Mapping[str, Any]
+    now: datetime.datetime
+    room: Room
+    tool: str = ""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.arguments[name]
+
+    def get(self, name: str) -> Any:
+        return self.arguments.get(name)
+
+    def question(self, **more: Any) -> dict[str, Any]:
+        """What a cursor is bound to: tool, arguments, and the state of what it pages through."""
+        asked = {name: value for name, value in self.arguments.items() if name not in ("cursor", "limit")}
+        return {"tool": self.tool, **asked, **more}
+
+
+@dataclass(slots=True)
+class Reply:
+    """``sources`` are the keys of what the answer shows, one for each result, for the query log."""
+
+    freshness: Sequence[str] = ()
+    blocks: Sequence[str] = ()
+    closing: Sequence[str] = ()
+    meta: dict[str, Any] = field(default_factory=dict)
+    next_cursor: str | None = None
+    sources: Sequence[tuple[str, Any]] = ()
+
+    def text(self) -> str:
+        parts = ["\n".join(self.freshness), *self.blocks, "\n".join(self.closing)]
+        if self.next_cursor:
+            parts.append(f"next_cursor: {self.next_cursor}")
+        return "\n\n".join(part for part in parts if part)
+
+    def result(self) -> dict[str, Any]:
+        """The value of ``_meta``, brought under its limit by leaving out the last items."""
+        found = {**self.meta, "next_cursor": self.next_cursor}
+        items = list(found.get("items", ()))
+        left_out = 0
+        while items and _size(found) > META_BYTES:
+            cut = max(1, len(items) // 8)
+            items = items[:-cut]
+            left_out += cut
+            found = {**found, "items": items, "items_left_out": left_out}
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[T]):
+    """A page of items with their blocks of text, as many as fit."""
+
+    items: list[T]
+    blocks: list[str]
+    total: int
+    next_cursor: str | None
+
+
+def list_within(
+    room: Room,
+    limit: int,
+    fetch: Callable[[int], tuple[list[T], int, str | None]],
+    present: Callable[[T], str],
+) -> Listed[T]:
+    """At most ``limit`` items. ``fetch(n)`` gives n of them, the total and the cursor behind them.
+
+    Where fewer fit, they are fetched once more, so that the cursor stands exactly behind the last one shown.
+    """
+    items, total, cursor = fetch(limit)
+    blocks = [present(item) for item in items]
+    count = fitting(blocks, room)
+    if count < len(items):
+        items, total, cursor = fetch(count)
+        blocks = [present(item) for item in items]
+    return Listed(items, blocks, total, cursor)
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace"))

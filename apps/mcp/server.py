@@ -1,0 +1,128 @@
+"""The MCP server: the official SDK's low-level server over the table of tools.
+
+The decorator server of the SDK answers a misspelt argument as if it had not been given; here arguments are checked by
+``apps.mcp.arguments``. Handlers run the table's synchronous functions in the thread of the request, so that they use
+its database connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import mcp_types as types
+from asgiref.sync import sync_to_async
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from apps.access.errors import NotFound, Refusal
+from apps.mcp import calling, resources
+from apps.mcp.errors import of_refusal
+from apps.mcp.instructions import instructions
+from apps.mcp.replies import META_KEY
+from apps.mcp.table import BY_NAME, TOOLS, Tool
+
+T = TypeVar("T")
+
+NAME = "cograph"
+VERSION = "0.1.0"
+RESOURCE_NOT_FOUND = -32002
+
+
+def server() -> Server[Any]:
+    """The server with the instructions of this deployment. It holds no state of any caller."""
+    return _server(instructions())
+
+
+@lru_cache(maxsize=4)
+def _server(text: str) -> Server[Any]:
+    return Server(
+        NAME,
+        version=VERSION,
+        title="Cograph",
+        instructions=text,
+        on_list_tools=_list_tools,
+        on_call_tool=_call_tool,
+        on_list_resources=_list_resources,
+        on_list_resource_templates=_list_templates,
+        on_read_resource=_read_resource,
+        get_tool_input_schema=lambda name: BY_NAME[name].schema if name in BY_NAME else None,
+    )
+
+
+async def _list_tools(context: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=list(tool_definitions()))
+
+
+@lru_cache(maxsize=1)
+def tool_definitions() -> tuple[types.Tool, ...]:
+    return tuple(_definition(tool) for tool in TOOLS)
+
+
+def _definition(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.schema,
+        annotations=types.ToolAnnotations(
+            read_only_hint=True, idempotent_hint=True, destructive_hint=False, open_world_hint=False
+        ),
+    )
+
+
+async def _call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    if params.name not in BY_NAME:
+        raise MCPError(types.INVALID_PARAMS, f"Unknown tool. Known are {', '.join(BY_NAME)}.")
+    try:
+        outcome = await _in_request(lambda: calling.call_tool(params.name, params.arguments or {}))
+    except Refusal as refusal:
+        error = of_refusal(refusal)
+        outcome = calling.Outcome(error.line, {"error": error.code}, is_error=True)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=outcome.text)],
+        is_error=outcome.is_error,
+        _meta={META_KEY: dict(outcome.meta)} if outcome.meta is not None else None,
+    )
+
+
+async def _list_resources(context: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    found = await _in_request(lambda: resources.listed(calling.current_viewer()))
+    return types.ListResourcesResult(
+        resources=[
+            types.Resource(uri=one.uri, name=one.name, description=one.description, mime_type=one.mime_type)
+            for one in found
+        ]
+    )
+
+
+async def _list_templates(
+    context: Any, params: types.PaginatedRequestParams | None
+) -> types.ListResourceTemplatesResult:
+    return types.ListResourceTemplatesResult(
+        resource_templates=[
+            types.ResourceTemplate(
+                uri_template=one.uri, name=one.name, description=one.description, mime_type=one.mime_type
+            )
+            for one in resources.TEMPLATES
+        ]
+    )
+
+
+async def _read_resource(context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    uri = str(params.uri)
+    try:
+        text, kind = await _in_request(lambda: resources.read(calling.current_viewer(), uri))
+    except NotFound as absent:
+        raise MCPError(RESOURCE_NOT_FOUND, f"not_found: {absent.message}") from None
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, text=text, mime_type=kind)])
+
+
+async def _in_request(function: Callable[[], T]) -> T:
+    """Run as the caller, in the thread that asked, where the database connection is."""
+
+    def run() -> T:
+        with calling.entered():
+            return function()
+
+    return await sync_to_async(run, thread_sensitive=True)()

@@ -1,0 +1,178 @@
+"""Reading by name for programs: which repositories there are, which document a location means, where the README is.
+
+Every function begins with what the viewer may read; a place that is hidden is as absent as one that never was.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Count, Q, QuerySet
+
+from apps.access.errors import NotFound
+from apps.access.querysets import first_or_absent
+from apps.repos import statistics
+from apps.repos.lookup import document_for
+from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentLink, RepositoryFile
+from apps.repos.models_code import CodeNode
+from apps.repos.ranges import LONGEST_PATH, NotIndexed
+
+if TYPE_CHECKING:
+    from apps.access.viewers import Viewer
+
+README = re.compile(r"(?:^|/)readme(?:\.(?:md|mdx|markdown|rst|txt|adoc))?$", re.IGNORECASE)
+_LINES = re.compile(r":\d+(?:-\d+)?$")
+
+
+def listed(viewer: Viewer, *, search: str = "", state: str = "") -> QuerySet[Any]:
+    """Readable repositories with their state and ``documents_count``."""
+    rows = Repository.objects.visible_to(viewer)
+    rows = rows.in_state(state) if state else rows.with_state()
+    if search:
+        rows = rows.filter(Q(slug__icontains=search) | Q(description__icontains=search))
+    found: QuerySet[Any] = rows.annotate(documents_count=statistics.document_count())
+    return found
+
+
+def symbol_counts(repositories: Iterable[Repository]) -> dict[uuid.UUID, int]:
+    """How many symbols each holds; those without any are left out."""
+    rows = CodeNode.objects.filter(repository__in=list(repositories)).order_by().values_list("repository")
+    return dict(rows.annotate(n=Count("pk")))
+
+
+def with_state(viewer: Viewer, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Repository]:
+    """Those of ``ids`` that the viewer may read, with their state."""
+    return {row.pk: row for row in Repository.objects.visible_to(viewer).with_state().filter(pk__in=ids)}
+
+
+def repository_at(viewer: Viewer, slug: str) -> Repository:
+    """By slug, in any case, with its state. Raises NotFound."""
+    found: Repository | None = Repository.objects.visible_to(viewer).with_state().filter(slug__iexact=slug).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A document and, where the location named one, an anchor inside it."""
+
+    document: RepositoryDocument
+    anchor: str = ""
+
+
+def document_at(viewer: Viewer, repository: Repository, location: str) -> Place:
+    """What ``location`` means: id, slug, ``path``, ``path#anchor`` or ``path#anchor:start-end``, as answers write it.
+
+    Raises NotFound; Gone for the address of a page that was removed.
+    SECURITY: the location is compared with rows and used for nothing else.
+    """
+    if not location or len(location) > LONGEST_PATH or "\0" in location:
+        raise NotFound
+    rows = RepositoryDocument.objects.visible_to(viewer).filter(repository=repository)
+    for place, anchor in _readings(location):
+        document = rows.filter(path=place).first()
+        if document is not None:
+            document.repository = repository
+            return Place(document, anchor)
+    if _is_id(location):
+        document = first_or_absent(rows, pk=location)
+        document.repository = repository
+        return Place(document)
+    slug, _, anchor = location.partition("#")
+    found = document_for(repository, slug)
+    if isinstance(found, str):
+        found = document_for(repository, found)
+    if isinstance(found, str):
+        raise NotFound
+    return Place(found, _LINES.sub("", anchor))
+
+
+def _readings(location: str) -> list[tuple[str, str]]:
+    """(path, anchor) in the order in which they are tried; a path may itself hold a ``#``."""
+    bare = _LINES.sub("", location)
+    found = [(location, ""), (bare, "")]
+    if "#" in bare:
+        path, _, anchor = bare.rpartition("#")
+        found.append((path, anchor))
+    return list(dict.fromkeys(found))
+
+
+def path_of(location: str) -> tuple[str, tuple[int, int] | None]:
+    """The path of a location and the lines that it names, if any."""
+    match = _LINES.search(location)
+    if match is None:
+        return location.rpartition("#")[0] if "#" in location else location, None
+    start, _, end = match.group()[1:].partition("-")
+    path = location[: match.start()]
+    return path.rpartition("#")[0] if "#" in path else path, (int(start), int(end or start))
+
+
+def _is_id(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+def readme_of(viewer: Viewer, repository: Repository) -> RepositoryDocument:
+    """The README nearest the root, then the first by path; without one the page that opens the documents.
+
+    Raises NotIndexed when there is neither.
+    """
+    rows = RepositoryDocument.objects.visible_to(viewer).filter(repository=repository)
+    paths = rows.filter(path__icontains="readme").values_list("path", flat=True)
+    readmes = sorted((path for path in paths if README.search(path)), key=lambda path: (path.count("/"), path))
+    if not readmes:
+        openings = rows.filter(path__iregex=r"(^|/)(index|_index|overview)\.(md|mdx|rst)$").values_list(
+            "path", flat=True
+        )
+        readmes = sorted(openings, key=lambda path: (path.count("/"), path))
+    if not readmes:
+        skipped = RepositoryFile.objects.filter(repository=repository, path__iregex=r"^readme(\.[a-z]+)?$").first()
+        reason = f" {skipped.path} is tracked, its text is not: {skipped.message or skipped.reason}." if skipped else ""
+        raise NotIndexed(f"{repository.slug} has no README and no index page that is indexed.{reason}")
+    found: RepositoryDocument = rows.get(path=readmes[0])
+    found.repository = repository
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Outlined:
+    """A document as an outline needs it. ``headings`` are those of its structure."""
+
+    id: uuid.UUID
+    path: str
+    title: str
+    size: int
+    headings: Sequence[dict[str, Any]]
+
+
+def outlined(viewer: Viewer, repository: Repository, path: str = "") -> list[Outlined]:
+    """The documents at or below ``path``."""
+    rows = RepositoryDocument.objects.visible_to(viewer).filter(repository=repository)
+    if path:
+        rows = rows.filter(Q(path=path) | Q(path__startswith=f"{path}/"))
+    columns = rows.order_by("path", "id").values_list("id", "path", "title", "size", "structure__headings")
+    return [Outlined(id_, place, title, size, headings or ()) for id_, place, title, size, headings in columns]
+
+
+def texts(viewer: Viewer, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, str]:
+    """The stored texts of documents that the viewer may read."""
+    return dict(RepositoryDocument.objects.visible_to(viewer).filter(pk__in=list(ids)).values_list("pk", "text"))
+
+
+def links_of(document: RepositoryDocument) -> list[RepositoryDocumentLink]:
+    """In the order of their first line. The caller has scoped the document."""
+    return list(document.links.order_by("lines", "id"))
+
+
+def tracked(repository: Repository, path: str) -> bool:
+    """Whether the synced commit holds ``path`` or anything below it."""
+    return RepositoryFile.objects.filter(
+        Q(path=path) | Q(path__startswith=f"{path.rstrip('/')}/"), repository=repository
+    ).exists()
