@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from apps.indexing import name_ranking, naming
@@ -190,7 +191,7 @@ def _load(numbers: list[int], refs: list[int], query: str, common: bool) -> tupl
             "depth <= (SELECT min(o.depth) FROM indexing_nameddocument o "
             "WHERE o.number = d.number AND o.stem = d.stem AND NOT o.side) AS owns_stem FROM indexing_nameddocument d "
             f"WHERE {condition} ORDER BY ref = ANY(%s::bigint[]) DESC, depth, path LIMIT {2 * MAX_TIED}) "
-            "SELECT 'd', 0::bigint, '', to_jsonb(named) FROM named UNION ALL "
+            "SELECT 'd', 0::bigint, '', (to_jsonb(named) - 'terms')::text FROM named UNION ALL "
             "SELECT 't', sum(chunks)::bigint, term, NULL FROM indexing_posting WHERE number = ANY(%s::int[]) "
             "AND term = ANY(ARRAY(SELECT DISTINCT unnest(terms) FROM named)) GROUP BY term",
             (*bound, refs, numbers),
@@ -207,7 +208,6 @@ def _load(numbers: list[int], refs: list[int], query: str, common: bool) -> tupl
             tuple(Section(tuple(heading), *rest) for heading, *rest in row["sections"]),
             row["owns_stem"] is not False,
         )
-        for kind, _, _, row in rows
-        if kind == "d"
+        for row in (orjson.loads(text) for kind, _, _, text in rows if kind == "d")
     ]
     return found, {term: int(count) for kind, count, term, _ in rows if kind == "t"}
