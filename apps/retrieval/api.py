@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from apps.retrieval import query_log
 from apps.retrieval.chunk_reading import ChunkGone, read_chunk
 from apps.retrieval.models import Door as QueryDoor
 from apps.retrieval.search import search
+from apps.retrieval.suggesting import suggest
 from apps.retrieval.values import Filters, Question
 
 EMPTY = {422: ("required",)}
@@ -103,6 +105,20 @@ class CollectionSearchView(InCollection, Searching):
         asked = self.body()
         sources = ((self.collection.kind, self.collection.pk),)
         return self.answered(_question(asked, sources=sources, snippet_chars=asked["snippet_chars"]))
+
+
+class SuggestView(ApiView):
+    doors = {
+        "GET": Door(
+            right="read",
+            summary="Titles, headings and symbols that begin as typed",
+            query=shape.SuggestQuery,
+            output=shape.SuggestionsOutput,
+        )
+    }
+
+    def get(self, request: Any) -> Response:
+        return Response({"items": [asdict(one) for one in suggest(self.viewer, self.query["q"])]})
 
 
 class ChunkView(ApiView):

@@ -10,6 +10,7 @@ from apps.retrieval import api
 
 urlpatterns = [
     path("search", api.SearchView.as_view()),
+    path("suggest", api.SuggestView.as_view()),
     path("chunks/<int:chunk_id>", api.ChunkView.as_view()),
     path(f"{ONE_REPOSITORY}/search", api.RepositorySearchView.as_view()),
     path(f"{ONE_COLLECTION}/search", api.CollectionSearchView.as_view()),

@@ -70,6 +70,28 @@ class ChunkQuery(StrictSerializer):
     neighbours = Integer(min_value=0, max_value=MOST_NEIGHBOURS, default=0, help_text="Chunks before and after.")
 
 
+class SuggestQuery(StrictSerializer):
+    """What has been typed so far."""
+
+    q = Text(max_length=200, default="", query_text=True, help_text="Two characters or more.")
+
+
+class SuggestionOutput(serializers.Serializer[Any]):
+    """A title, a heading or a symbol; ``detail`` is its path or qualified name."""
+
+    kind = serializers.CharField()
+    text = serializers.CharField()
+    detail = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]
+    url = serializers.CharField()
+
+
+class SuggestionsOutput(serializers.Serializer[Any]):
+    """At most ten."""
+
+    items = SuggestionOutput(many=True)
+
+
 class SourceRefOutput(serializers.Serializer[Any]):
     """A source. ``slug`` is the address of a repository, empty for collections."""
 

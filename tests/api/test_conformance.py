@@ -38,7 +38,7 @@ def rounds(world: World) -> Iterator[tuple[Any, dict[str, str] | None, Generatio
     for result in openapi.from_wsgi("/api/schema", WSGIHandler()).get_all_operations():
         operation = result.ok()
         known = world.names(operation.path)
-        names = {hole: known[hole] for hole in HOLE.findall(operation.path)}
+        names = {hole: known.get(hole, "x") for hole in HOLE.findall(operation.path)}
         yield operation, names or None, GenerationMode.POSITIVE, 3
         if operation.query or operation.body:
             yield operation, names or None, GenerationMode.NEGATIVE, 2

