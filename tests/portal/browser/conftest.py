@@ -146,52 +146,76 @@ def browser() -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def own_database() -> Iterator[None]:
-    """A database beside that of the other tests: what the server shall see must be committed."""
-    before, name = connection.settings_dict["NAME"], f"browser_{os.getpid()}"
-    with connection._nodb_cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {name}")
+def connected_to(name: str) -> Iterator[None]:
+    """This process looks at another database of the same server meanwhile."""
+    before = connection.settings_dict["NAME"]
     connection.close()
     connection.settings_dict["NAME"] = name
     ContentType.objects.clear_cache()
     try:
-        call_command("migrate", verbosity=0)
         yield
     finally:
         connection.close()
         connection.settings_dict["NAME"] = before
         ContentType.objects.clear_cache()
+
+
+@contextlib.contextmanager
+def own_database() -> Iterator[str]:
+    """A database beside that of the other tests: what the server shall see must be committed."""
+    name = f"browser_{os.getpid()}"
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {name}")
+    connection.close()
+    try:
+        yield name
+    finally:
         with connection._nodb_cursor() as cursor:
             cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
         connection.close()
 
 
-@pytest.fixture(scope="module")
-def site(browser: Any, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+@pytest.fixture(scope="session")
+def running(
+    browser: Any, django_test_environment: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, Site]]:
+    """The server, its database and what stands in it, once for all browser tests."""
     port = free_port()
     # Playwright keeps a loop in this thread, in which Django refuses the database without this variable.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    with django_db_blocker.unblock(), own_database():
-        world = build()
-        # The other tests hash with MD5, for speed; the server does not know it.
-        hashed = PBKDF2PasswordHasher().encode(PASSWORD, "0123456789abcdefghijklmnop")
-        User.objects.update(password=hashed)
-        for person in world.people.values():
-            person.refresh_from_db()
-        upstream = upstream_of(tmp_path_factory.mktemp("upstream") / "acme" / "handbook")
-        registered = register_repository(
-            by=world.people["ada"],
-            git_url=str(upstream),
-            slug="local/acme/handbook",
-            trusted_path=True,
-            visibility="public",
-            sync=False,
-        )
-        found = Site(f"http://127.0.0.1:{port}", world, upstream, registered.repository)
-        found.sync()
-        with serving(port):
-            yield found
-    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+    stack = contextlib.ExitStack()
+    with django_db_blocker.unblock():
+        name = stack.enter_context(own_database())
+        with connected_to(name):
+            call_command("migrate", verbosity=0)
+            world = build()
+            # The other tests hash with MD5, for speed; the server does not know it.
+            User.objects.update(password=PBKDF2PasswordHasher().encode(PASSWORD, "0123456789abcdefghijklmnop"))
+            upstream = upstream_of(tmp_path_factory.mktemp("upstream") / "acme" / "handbook")
+            registered = register_repository(
+                by=world.people["ada"],
+                git_url=str(upstream),
+                slug="local/acme/handbook",
+                trusted_path=True,
+                visibility="public",
+                sync=False,
+            )
+            found = Site(f"http://127.0.0.1:{port}", world, upstream, registered.repository)
+            found.sync()
+            stack.enter_context(serving(port))
+    try:
+        yield name, found
+    finally:
+        with django_db_blocker.unblock():
+            stack.close()
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def site(running: tuple[str, Site], django_db_blocker: Any) -> Iterator[Site]:
+    name, found = running
+    with django_db_blocker.unblock(), connected_to(name):
+        yield found
 
 
 @dataclass
@@ -219,15 +243,21 @@ class Visitor:
             [{"name": settings.SESSION_COOKIE_NAME, "value": session.session_key, "url": self.site.address}]
         )
 
-    def check(self, *, axe: bool = False) -> None:
-        """No violation of the policy, no console error, no sideways scroll; with ``axe``, nothing serious found."""
+    def check(self, *, axe: bool = False, rules: str = "") -> None:
+        """No violation of the policy, no console error, no sideways scroll; with ``axe``, nothing serious found.
+
+        ``rules`` narrows axe to those of its rules, separated by blanks.
+        """
         self.faults += [f"{self.page.url}: {fault}" for fault in self.page.evaluate("window.__violations")]
         wide = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         if wide > 0:
             self.faults.append(f"{self.page.url}: {wide} px wider than the window")
         if axe:
             self.page.evaluate(AXE)
-            found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+            options: dict[str, Any] = {"resultTypes": ["violations"]}
+            if rules:
+                options["runOnly"] = rules.split()
+            found = self.page.evaluate("(options) => axe.run(document, options)", options)
             self.faults += [
                 f"{self.page.url}: {one['id']}: {one['nodes'][0]['html'][:160]}"
                 for one in found["violations"]

@@ -45,7 +45,8 @@ def test_portal_rule_54_every_page(site: Any, visit: Any, scheme: str) -> None:
         ada = visit("ada", scheme=scheme, expected=("404 (Not Found)",))
         for path in [*PAGES, f"/jobs/{live.pk}"]:
             ada.go(path)
-            ada.check(axe=True)
+            # The second theme differs from the first in its colours only.
+            ada.check(axe=True, rules="color-contrast" if scheme == "dark" else "")
     finally:
         live.delete()
 
