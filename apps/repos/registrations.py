@@ -25,6 +25,7 @@ PRUNE_BATCH = 5000
 
 def register() -> None:
     from apps.repos import links, removal, sync
+    from apps.repos.code import drift
     from apps.repos.code.linking import link_symbols
 
     register_source(Repository, user_grants=RepositoryUserGrant, group_grants=RepositoryGroupGrant)
@@ -50,6 +51,7 @@ def register() -> None:
     register_kind(JobKind("resolve_links", resolve, sources=frozenset({Repository.kind})))
     register_prune(_prune_mirrors)
     register_kind(JobKind("link_symbols", link_symbols, sources=frozenset({Repository.kind})))
+    drift.register()
     register_purge(removal.purge, sources=[Repository.kind])
 
 

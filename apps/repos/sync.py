@@ -27,7 +27,7 @@ from apps.repos.files import FileRow, replace_files
 from apps.repos.git.blobs import LazyBlobs
 from apps.repos.git.errors import GitFailure, GitTimeout
 from apps.repos.git.listing import commit_info, is_ancestor, last_changes, list_tree
-from apps.repos.git.values import CommitInfo, Entry
+from apps.repos.git.values import CommitInfo, Entry, shown_path
 from apps.repos.known import (
     digest_of,
     filters_of,
@@ -323,4 +323,13 @@ class _Sync:
                 setattr(repository, name, value)
             write_report(run, repository, plan, self.recorder.tally, previous=previous, rewritten=rewritten)
         links.resolve_links(run, repository, only_if_needed=not self.forced)
-        sync_code(run, repository, mirror=fetched.mirror, limits=self.limits, forced=self.forced)
+        present = {row.entry.raw_path for row in self.recorder.rows}
+        sync_code(
+            run,
+            repository,
+            mirror=fetched.mirror,
+            limits=self.limits,
+            forced=self.forced,
+            previous=previous,
+            gone_paths={shown_path(path): file.blob for path, file in files.items() if path not in present},
+        )

@@ -133,7 +133,7 @@ ChunkRow = tuple[int, list[list[str | int]]]
 def by_chunk(text: str, named: Iterable[Named], chunks: Sequence[Place]) -> Iterator[ChunkRow]:
     """For each chunk the names in it: [name, form, count, line in the chunk from 0], the best form of each name."""
     ascii_only = text.isascii()
-    found: dict[int, dict[str, list[str | int]]] = {chunk.id: {} for chunk in chunks}
+    found: dict[int, dict[tuple[str, bool], list[str | int]]] = {chunk.id: {} for chunk in chunks}
     ordered = sorted(chunks, key=lambda chunk: chunk.start_byte)
     starts = [chunk.start_byte for chunk in ordered]
     offset = _Offsets(text)
@@ -142,7 +142,9 @@ def by_chunk(text: str, named: Iterable[Named], chunks: Sequence[Place]) -> Iter
         last = bisect_right(starts, byte)
         for chunk in ordered[max(0, last - OVERLAPPING) : last]:
             if byte < chunk.end_byte:
-                entry = found[chunk.id].setdefault(one.name, [one.name, one.form, 0, one.line - chunk.start_line])
+                # A variable in inline code is a name and a setting: both are kept.
+                key = (one.name, one.form > CALL)
+                entry = found[chunk.id].setdefault(key, [one.name, one.form, 0, one.line - chunk.start_line])
                 entry[1] = min(int(entry[1]), one.form)
                 entry[2] = int(entry[2]) + 1
     for id_, names in found.items():

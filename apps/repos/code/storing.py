@@ -49,6 +49,16 @@ class SourceFile:
     document: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A symbol that a file no longer has."""
+
+    name: str
+    qualified_name: str
+    kind: str
+    path: str
+
+
 @dataclass(slots=True)
 class Changes:
     """What one run did to the names of a repository, for the steps that depend on it."""
@@ -59,7 +69,10 @@ class Changes:
     """Names that came, went, or mean another symbol now; last parts of packages too."""
     symbols: int = 0
     added: int = 0
-    removed: int = 0
+    gone: list[Gone] = field(default_factory=list)
+    flags: dict[str, str] = field(default_factory=dict)
+    """Command line flags that changed files spelled before, with a path of each."""
+    env_names: dict[str, str] = field(default_factory=dict)
 
     def merge_package(self, package: str) -> None:
         parts = package.replace("::", ".").replace("/", ".").split(".")
@@ -70,6 +83,7 @@ class Changes:
 class _Old:
     id: uuid.UUID
     name: str
+    qualified_name: str
     place: tuple[Any, ...]
 
 
@@ -121,20 +135,34 @@ def remove(repository: Repository, files: Sequence[uuid.UUID], changes: Changes)
     """Take files that are gone, with all that hangs on them. The caller is inside a batch."""
     if not files:
         return
-    held = list(CodeFile.objects.filter(pk__in=files).values_list("pk", "package"))
-    for _, package in held:
+    ids = list(files)
+    for package in _remember(ids, changes).values():
         changes.merge_package(package)
-    ids = [pk for pk, _ in held]
     remove_chunks(CODE_STORE, source_id=repository.pk, document_ids=ids)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT id, name FROM code_nodes WHERE file_id = ANY(%s)", [ids])
+        cursor.execute(
+            "SELECT n.id, n.name, n.qualified_name, n.kind, f.path FROM code_nodes n JOIN code_files f"
+            " ON f.id = n.file_id WHERE n.file_id = ANY(%s)",
+            [ids],
+        )
         rows = cursor.fetchall()
-    changes.names.update(name for _, name in rows)
-    changes.removed += len(rows)
+    changes.names.update(name for _, name, *_ in rows)
+    changes.gone += [Gone(*row) for _, *row in rows]
     _delete_edges(ids)
-    _forget_nodes([pk for pk, _ in rows])
+    _forget_nodes([pk for pk, *_ in rows])
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM code_files WHERE id = ANY(%s)", [ids])
+
+
+def _remember(files: Sequence[uuid.UUID], changes: Changes) -> dict[uuid.UUID, str]:
+    """What files were called and spelled before they change. Gives their packages."""
+    packages: dict[uuid.UUID, str] = {}
+    rows = CodeFile.objects.filter(pk__in=files).values_list("pk", "path", "package", "flags", "env_names")
+    for pk, path, package, flags, env_names in rows:
+        packages[pk] = package
+        changes.flags.update(dict.fromkeys(flags, path))
+        changes.env_names.update(dict.fromkeys(env_names, path))
+    return packages
 
 
 def _write_files(
@@ -143,14 +171,14 @@ def _write_files(
     ids: Mapping[str, uuid.UUID],
     changes: Changes,
 ) -> None:
-    before = dict(CodeFile.objects.filter(pk__in=list(ids.values())).values_list("pk", "package"))
+    before = _remember([source.known for source, _ in batch if source.known], changes)
     rows: list[CodeFile] = []
     for source, read in batch:
         package = read.code.package if read.code is not None else ""
         id_ = ids[source.path]
         if before.get(id_) != package:
             changes.merge_package(package)
-            changes.merge_package(before.get(id_) or "")
+            changes.merge_package(before.get(id_, ""))
         rows.append(
             CodeFile(
                 id=id_,
@@ -193,9 +221,11 @@ def _write_texts(batch: Sequence[tuple[SourceFile, CodeRead]]) -> None:
 
 def _old_nodes(files: Sequence[uuid.UUID]) -> dict[uuid.UUID, dict[bytes, _Old]]:
     found: dict[uuid.UUID, dict[bytes, _Old]] = defaultdict(dict)
-    rows = CodeNode.objects.filter(file__in=files).values_list("file_id", "key", "id", "name", "parent_id", *_PLACE)
-    for file_id, key, id_, name, parent, *place in rows:
-        found[file_id][bytes(key)] = _Old(id_, name, (parent, *place))
+    rows = CodeNode.objects.filter(file__in=files).values_list(
+        "file_id", "key", "id", "name", "qualified_name", "parent_id", *_PLACE
+    )
+    for file_id, key, id_, name, qualified, parent, *place in rows:
+        found[file_id][bytes(key)] = _Old(id_, name, qualified, (parent, *place))
     return found
 
 
@@ -254,7 +284,7 @@ def _compare(
             moved.append((id_, parent, *place))
     for left in old.values():
         changes.names.add(left.name)
-        changes.removed += 1
+        changes.gone.append(Gone(left.name, left.qualified_name, left.place[1], source.path))
         gone.append(left.id)
     changes.symbols += len(ids)
     return ids

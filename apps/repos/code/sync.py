@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from apps.jobs.running import JobRun
 from apps.markup.values import Limits
+from apps.repos.code.departures import note_departures
 from apps.repos.code.linking import link, read_names
 from apps.repos.code.literals import resolve_literals
 from apps.repos.code.stage import CodeStage
@@ -14,14 +16,25 @@ from apps.repos.models import Repository
 from apps.repos.models_code import CodeState
 
 
-def sync_code(run: JobRun, repository: Repository, *, mirror: Path, limits: Limits, forced: bool) -> None:
-    """Bring everything that is derived from code up to the synced commit."""
+def sync_code(
+    run: JobRun,
+    repository: Repository,
+    *,
+    mirror: Path,
+    limits: Limits,
+    forced: bool,
+    previous: str,
+    gone_paths: Mapping[str, str],
+) -> None:
+    """Bring everything that is derived from code up to the synced commit. ``previous`` is the one synced before,
+    ``gone_paths`` the paths that it had and this one has not, with their blobs."""
     stage = CodeStage(run, repository, mirror=mirror, limits=limits)
     changes = stage.work(forced=forced)
     chunks = read_names(run, repository)
     everything = forced or not stage.state.is_linked
     link(run, repository, chunks=chunks, names=sorted(changes.names), everything=everything)
     resolve_literals(run, repository)
+    note_departures(run, repository, changes, gone_paths, mirror=mirror, previous=previous)
     with run.batch():
         CodeState.objects.filter(repository=repository).update(is_linked=True)
     take_stock(run, repository)

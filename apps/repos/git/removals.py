@@ -1,0 +1,132 @@
+"""Which commit took a name out of the code, and which deleted a path: one walk over the changes, newest first."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from apps.repos.git.environment import opened, running
+from apps.repos.git.values import shown_path
+
+WALK_SECONDS = 30.0
+MOST_LINE_BYTES = 2000
+_TOKEN = re.compile(r"--[A-Za-z][\w-]*|[A-Za-z_$][\w$]*")
+_DEFINES = (
+    r"\b(?:def|class|func|function|fn|struct|enum|trait|interface|type|const|let|var|static|module|macro_rules!)\b"
+)
+_DEFINITION = re.compile(
+    rf"{_DEFINES}[^=({{:;]*?\b([A-Za-z_$][\w$]*)|^\s*(?:export\s+)?([A-Za-z_$][\w$]*)\s*(?::[^=]*)?=[^=]"
+)
+_GO_METHOD = re.compile(r"^func\s*\([^)]*\)\s*([A-Za-z_]\w*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """``path`` is the file that held the name; ``defined``: the line that went looks like its definition."""
+
+    commit: str
+    path: str
+    defined: bool
+
+
+def removed_names(
+    mirror: Path,
+    commit: str,
+    names: Collection[str],
+    *,
+    since: str = "",
+    endings: Collection[str] = (),
+    check: Callable[[], None] | None = None,
+    seconds: float = WALK_SECONDS,
+) -> dict[str, Removal]:
+    """For each of ``names`` the newest commit that took out a line with it; one that took out its definition wins.
+
+    ``since`` bounds the walk to what came after a commit, ``endings`` to files of these extensions. The walk ends when
+    it has taken ``seconds``; what it has not met is missing from the answer.
+    """
+    wanted = set(names)
+    found: dict[str, Removal] = {}
+    if not wanted:
+        return found
+    arguments = [
+        "log", "--format=%x00%H", "-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
+        "--no-prefix", "--root", commit,
+    ]  # fmt: skip
+    if since:
+        arguments.append(f"^{since}")
+    arguments += ["--", *(f"*{ending}" for ending in sorted(endings))]
+    for current, path, line in _removed_lines(mirror, arguments, check, seconds):
+        defined = _defined(line)
+        for name in wanted.intersection(_TOKEN.findall(line)):
+            known = found.get(name)
+            is_definition = name in defined
+            if known is None or (is_definition and not known.defined):
+                found[name] = Removal(current, path, is_definition)
+            if is_definition:
+                wanted.discard(name)
+        if not wanted:
+            break
+    return found
+
+
+def _defined(line: str) -> set[str]:
+    found = {name for match in _DEFINITION.finditer(line) for name in match.groups() if name}
+    method = _GO_METHOD.match(line)
+    return found | {method[1]} if method else found
+
+
+def _removed_lines(
+    mirror: Path, arguments: list[str], check: Callable[[], None] | None, seconds: float
+) -> Iterator[tuple[str, str, str]]:
+    """(commit, path, text) of every line that a commit takes out."""
+    ends_at = time.monotonic() + seconds
+    current = path = ""
+    in_header = False
+    with running(arguments, directory=mirror) as process:
+        for raw in opened(process.stdout):
+            if raw.startswith(b"\0"):
+                current = raw[1:].strip().decode("ascii", "replace")
+                if check is not None:
+                    check()
+                if time.monotonic() > ends_at:
+                    return
+            elif raw.startswith(b"diff --git "):
+                in_header = True
+            elif in_header and raw.startswith(b"--- "):
+                path = shown_path(raw[4:].strip().removesuffix(b"\t"))
+            elif raw.startswith(b"@@"):
+                in_header = False
+            elif not in_header and raw.startswith(b"-"):
+                yield current, path, raw[1:MOST_LINE_BYTES].decode("utf-8", "replace").rstrip("\n")
+
+
+def removed_paths(
+    mirror: Path,
+    commit: str,
+    *,
+    since: str = "",
+    check: Callable[[], None] | None = None,
+    seconds: float = WALK_SECONDS,
+) -> Mapping[str, str]:
+    """Every path that a commit deleted, with the newest such commit."""
+    arguments = ["log", "--format=%x00%H", "--name-only", "--diff-filter=D", "--no-renames", "--root", commit]
+    if since:
+        arguments.append(f"^{since}")
+    ends_at = time.monotonic() + seconds
+    found: dict[str, str] = defaultdict(str)
+    current = ""
+    with running([*arguments, "--"], directory=mirror) as process:
+        for raw in opened(process.stdout):
+            if raw.startswith(b"\0"):
+                current = raw[1:].strip().decode("ascii", "replace")
+                if check is not None:
+                    check()
+                if time.monotonic() > ends_at:
+                    break
+            elif raw.strip() and not raw.startswith(b'"'):
+                found.setdefault(shown_path(raw.rstrip(b"\n")), current)
+    return found
