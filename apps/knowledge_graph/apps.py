@@ -9,9 +9,11 @@ class KnowledgeGraphConfig(AppConfig):
     verbose_name = "Knowledge graph"
 
     def ready(self) -> None:
+        from apps.indexing.findings import register_finder
         from apps.indexing.observers import register_document_observer
         from apps.jobs.kinds import JobKind, register_kind, register_purge
         from apps.knowledge_graph import tasks
+        from apps.knowledge_graph.lint import FINDER
         from apps.knowledge_graph.observing import GraphObserver
         from apps.knowledge_graph.storing.sources import KINDS
 
@@ -27,4 +29,13 @@ class KnowledgeGraphConfig(AppConfig):
             )
         )
         register_kind(JobKind(name=tasks.PROJECT_GRAPH, run=tasks.project_graph, sources=sources, every=tasks.outdated))
+        register_kind(
+            JobKind(
+                name="lint_graph",
+                run=tasks.lint_graph,
+                sources=sources,
+                after=(tasks.PROJECT_DOCUMENT, tasks.PROJECT_GRAPH),
+            )
+        )
+        register_finder(FINDER)
         register_purge(tasks.purge, sources=KINDS)

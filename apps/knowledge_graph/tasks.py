@@ -10,6 +10,7 @@ from apps.jobs.errors import TransientFailure
 from apps.jobs.kinds import Due, SourceKey
 from apps.jobs.models import Job
 from apps.jobs.running import JobRun
+from apps.knowledge_graph.lint import refresh_findings
 from apps.knowledge_graph.models import CanonicalPage, GraphSource
 from apps.knowledge_graph.observing import PROJECT_DOCUMENT, PROJECT_GRAPH
 from apps.knowledge_graph.projection import PROJECTOR
@@ -87,6 +88,12 @@ def project_graph(run: JobRun) -> None:
     except HistoryUnavailable as failure:
         raise TransientFailure("history_unavailable", str(failure)) from failure
     _end(run, "projected" if report.total else "unchanged", report)
+
+
+def lint_graph(run: JobRun) -> None:
+    """Replace the stored findings of a source, after its projections."""
+    with run.batch():
+        run.counters["findings"] = refresh_findings(run.source)
 
 
 def outdated(now: datetime) -> Iterable[Due]:

@@ -30,6 +30,9 @@ class Problem:
     hint: str = ""
     names: str = ""
     """What the problem is about, for its fingerprint: stable when lines move."""
+    written: str = ""
+    replacement: str = ""
+    """Where both are given: what stands at line and column, and what to put there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@ past state is found again (facts 88 and 124)."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import uuid
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from apps.access.models import User
+from apps.collections.documents import structure
 from apps.collections.models import Collection, Document, DocumentVersion
 from apps.knowledge_graph.models import GraphSource
 from apps.knowledge_graph.observing import forget_documents
@@ -45,7 +47,8 @@ def write(collection: Collection, key: str, text: str) -> uuid.UUID:
     )
     row.version = row.version + 1 if not row._state.adding else 1
     row.content_hash, row.text, row.frontmatter, row.trashed_at = digest, parsed.text, dict(parsed.frontmatter), None
-    row.warnings = [{"code": warning.code} for warning in parsed.warnings]
+    row.warnings = [dataclasses.asdict(warning) for warning in parsed.warnings]
+    row.parsed = structure(parsed)
     row.save()
     DocumentVersion.objects.create(document=row, number=row.version, content_hash=digest, raw=text.encode())
     return row.pk

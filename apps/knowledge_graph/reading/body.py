@@ -77,7 +77,9 @@ def _wiki(link: Link, written: str, section: tuple[str, ...], problems: list[Pro
             problem = "unknown_type"
             if meant := near(normal, EDGE_TYPES):
                 message = f"edge type {word!r} is not known; did you mean {meant!r}?"
-                problems.append(Problem("KG114", "warning", link.line, link.column, message, f"write {meant}::", word))
+                column = link.column + (2 + link.embed)
+                fix = (f"{word}::", f"{meant}::") if written[2 + link.embed :].startswith(f"{word}::") else ("", "")
+                problems.append(Problem("KG114", "warning", link.line, column, message, f"write {meant}::", word, *fix))
             else:
                 message = f"{written!r} names no page: {word!r} is no edge type"
                 problems.append(Problem("KG106", "warning", link.line, link.column, message, "", written))

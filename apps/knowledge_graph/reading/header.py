@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,12 +69,12 @@ def read_front(
     if not metadata:
         return HeaderReading("plain")
     metadata = storable(metadata)
-    places = Places(values)
+    places = Places(values, text)
     keys = by_normal_key(metadata)
     node_type, type_fault = _node_type(metadata, keys, places)
     slug, slug_fault = _slug(metadata, keys, places)
     if node_type and slug:
-        return HeaderReading("page", header=_page(text, metadata, keys, places, node_type, slug))
+        return HeaderReading("page", header=_page(metadata, keys, places, node_type, slug))
     if node_type:
         fault = slug_fault or _fault(places.at((keys["type"],)).line, 1, "a type without a slug", "add slug: …")
         if "slug" in keys:
@@ -120,7 +121,7 @@ def _fault(line: int, column: int, message: str, hint: str = "", names: str = ""
 
 
 def _as_hint(fault: Problem) -> Problem:
-    return Problem("KG114", "warning", fault.line, fault.column, fault.message, fault.hint, fault.names)
+    return dataclasses.replace(fault, rule="KG114", severity="warning")
 
 
 def _node_type(
@@ -137,7 +138,10 @@ def _node_type(
         meant = near(normal, (*NODE_TYPES, *TYPE_ALIASES))
         message = f"type {short(written)!r} is not known" + (f"; did you mean {meant!r}?" if meant else "")
         hint = f"write type: {meant}" if meant else f"known types: {', '.join(NODE_TYPES)}"
-        return None, _fault(place.line, place.column, message, hint, written)
+        fault = _fault(place.line, place.column, message, hint, written)
+        if meant and places.stands((keys["type"],), written):
+            fault = dataclasses.replace(fault, written=written, replacement=meant)
+        return None, fault
     if written not in NODE_TYPES and written not in TYPE_ALIASES:
         places.normalised((keys["type"],), f"type {short(written)!r} read as {normal!r}", names=written)
     return normal, None
@@ -160,9 +164,7 @@ def _slug(metadata: Mapping[str, object], keys: Mapping[str, str], places: Place
     return None, _fault(place.line, place.column, message, "write it as [a-z0-9-]", slug)
 
 
-def _page(
-    text: str, metadata: Mapping[str, object], keys: Mapping[str, str], places: Places, node_type: str, slug: str
-) -> Header:
+def _page(metadata: Mapping[str, object], keys: Mapping[str, str], places: Places, node_type: str, slug: str) -> Header:
     others: dict[str, object] = {}
     for normal, written in keys.items():
         if normal in KNOWN_KEYS:
@@ -178,7 +180,7 @@ def _page(
             places.field_problem((written,), f"{short(written)!r} says again what {keys[normal]!r} says; it is ignored")
     plain = {name: keys[name] for name in PLAIN_FIELDS if name in keys}
     links = read_link_fields(metadata, {name: keys[name] for name in LINK_FIELDS if name in keys}, places)
-    _comments(text, metadata, places)
+    _comments(metadata, places)
     return Header(
         uid=slug,
         node_type=node_type,
@@ -209,7 +211,9 @@ def _status(metadata: Mapping[str, object], keys: Mapping[str, str], places: Pla
     if normal not in STATUSES:
         meant = near(normal, STATUSES)
         hint = f"write status: {meant}" if meant else f"known: {', '.join(STATUSES)}"
-        places.field_problem(path, f"status {short(str(written))!r} is not known; read as draft", hint, str(written))
+        fix = (str(written), meant) if meant else None
+        message = f"status {short(str(written))!r} is not known; read as draft"
+        places.field_problem(path, message, hint, str(written), fix=fix)
         return "draft"
     if normal != written:
         places.normalised(path, f"status {short(str(written))!r} read as {normal!r}", names=str(written))
@@ -269,18 +273,15 @@ def _texts(metadata: Mapping[str, object], keys: Mapping[str, str], name: str, p
     return tuple(dict.fromkeys(found))
 
 
-def _comments(text: str, metadata: Mapping[str, object], places: Places) -> None:
+def _comments(metadata: Mapping[str, object], places: Places) -> None:
     """A ``#`` after a blank ends an unquoted value, which is easily meant otherwise: ``fix #12 now``."""
-    lines: list[str] | None = None
     for key, value in metadata.items():
         if not isinstance(value, str) or not value or not places.is_own((key,)):
             continue
         place = places.at((key,))
         if place.source[:1] in "\"'|>" or "\n" in place.source:
             continue
-        if lines is None:
-            lines = text.split("\n", 2000)
-        rest = lines[place.line - 1][place.column - 1 :] if place.line <= len(lines) else ""
+        rest = places.line(place.line)[place.column - 1 :]
         if rest.startswith(place.source) and re.match(r"[ \t]+#\S", rest[len(place.source) :]):
             message = f"{short(key)!r} ends before the #, which begins a comment"
             places.normalised((key,), message, "put the value in quotes", key)

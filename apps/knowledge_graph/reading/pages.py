@@ -58,7 +58,7 @@ def read_page(
         return PageReading(None)
     lent = lent_header(older())
     if lent is None:
-        return PageReading(None, _never_a_page(reading))
+        return PageReading(None, plain_problems(reading))
     header, header_hash = lent
     state: HeaderState = "stale_header"
     problems: tuple[Problem, ...] = ()
@@ -81,7 +81,8 @@ def lent_header(older: Iterable[OlderHeader]) -> tuple[Header, str] | None:
     return None
 
 
-def _never_a_page(reading: HeaderReading) -> tuple[Problem, ...]:
+def plain_problems(reading: HeaderReading) -> tuple[Problem, ...]:
+    """What is told of a document that never was a page."""
     if reading.hint is not None:
         return (reading.hint,)
     if reading.verdict == "broken" and reading.fault is not None:

@@ -15,8 +15,10 @@ KeyPath = tuple[str | int, ...]
 class Places:
     """Looks values up by key path and collects what is wrong with them."""
 
-    def __init__(self, values: Sequence[MetadataValue]) -> None:
+    def __init__(self, values: Sequence[MetadataValue], text: str = "") -> None:
         self._values = {value.path: value for value in values}
+        self._text = text
+        self._lines: list[str] | None = None
         self.problems: list[Problem] = []
 
     def at(self, path: KeyPath) -> MetadataValue:
@@ -30,9 +32,21 @@ class Places:
     def is_own(self, path: KeyPath) -> bool:
         return path in self._values
 
-    def field_problem(self, path: KeyPath, message: str, hint: str = "", names: str = "") -> None:
-        """KG115: the default is used, or the item drops out."""
-        self._add("KG115", "warning", path, message, hint, names)
+    def line(self, number: int) -> str:
+        if self._lines is None:
+            self._lines = self._text.split("\n", 2000)
+        return self._lines[number - 1] if number <= len(self._lines) else ""
+
+    def stands(self, path: KeyPath, written: str) -> bool:
+        """Whether the text has ``written`` where the value of ``path`` begins: not in quotes, not by an alias."""
+        place = self.at(path)
+        return bool(written) and self.line(place.line)[place.column - 1 :].startswith(written)
+
+    def field_problem(
+        self, path: KeyPath, message: str, hint: str = "", names: str = "", *, fix: tuple[str, str] | None = None
+    ) -> None:
+        """KG115: the default is used, or the item drops out. ``fix``: what is written, and what was probably meant."""
+        self._add("KG115", "warning", path, message, hint, names, fix)
 
     def near_miss(self, path: KeyPath, written: str, meant: str, what: str) -> None:
         message = f"{what} {_short(written)!r} is not known; did you mean {meant!r}?"
@@ -44,7 +58,16 @@ class Places:
     def limit(self, path: KeyPath, message: str) -> None:
         self._add("KG121", "warning", path, message, "", str(path[0]) if path else "")
 
-    def _add(self, rule: str, severity: str, path: KeyPath, message: str, hint: str, names: str) -> None:
+    def _add(
+        self,
+        rule: str,
+        severity: str,
+        path: KeyPath,
+        message: str,
+        hint: str,
+        names: str,
+        fix: tuple[str, str] | None = None,
+    ) -> None:
         place = self.at(path)
         field = ".".join(map(str, path[:1]))
         self.problems.append(
@@ -56,6 +79,7 @@ class Places:
                 message,
                 hint,
                 f"{field} {_short(names)}".strip(),
+                *(fix if fix and self.stands(path, fix[0]) else ()),
             )
         )
 
