@@ -106,7 +106,7 @@ def search(*, viewer: Viewer, question: Question) -> Answer:
     if streams.terms.only_common_words and not streams.names.rows:
         return _empty(emptiness.only_common_words(question), question, begun)
     absent = absent_words(streams)
-    if streams.lexical is not None and streams.terms.asked and len(absent) == len(_words(streams.terms)):
+    if all_absent(streams):
         # No word of the query is anywhere in scope: what is near in meaning is a suggestion, not an answer.
         return _empty(emptiness.words_absent(question, streams, absent), question, begun)
     fused = fuse_streams(streams)
@@ -454,6 +454,13 @@ def _words(terms: Terms) -> dict[str, list[int]]:
         if not known.whole:
             words.setdefault(terms.text[known.start : known.end], []).append(unit)
     return words
+
+
+def all_absent(streams: Streams) -> bool:
+    """Whether no word of the query stands anywhere in scope."""
+    if streams.lexical is None or not streams.terms.asked:
+        return False
+    return len(absent_words(streams)) == len(_words(streams.terms))
 
 
 def absent_words(streams: Streams) -> list[str]:

@@ -41,6 +41,7 @@ class Candidate:
     path: str
     kind: str
     chunk_index: int
+    start_line: int
     heading_path: tuple[str, ...]
     copy_hash: bytes | None
     side: bool
@@ -109,14 +110,14 @@ class RepositoryShelf:
     def candidates(self, scope: Scope, refs: Sequence[int]) -> Iterable[Candidate]:
         rows = RepositoryDocumentChunk.objects.filter(_within(scope, self.store, refs)).values_list(
             "ref", "id", "document_id", "repository_id", "document__title", "document__path", "document__kind",
-            "chunk_index", "heading_path", "copy_hash", "document__frontmatter",
+            "chunk_index", "start_line", "heading_path", "copy_hash", "document__frontmatter",
         )  # fmt: skip
         labels = {source.number: source.label for source in scope.sources}
-        for ref, id, document, source, title, path, kind, index, headings, copy, frontmatter in rows:
+        for ref, id, document, source, title, path, kind, index, line, headings, copy, frontmatter in rows:
             status, priority, canonical = _front(frontmatter)
             yield Candidate(
                 ref, id, self.store, document, source, labels.get(ref >> SLOT_BITS, ""), title, path,
-                KIND_OF.get(kind, kind), index, tuple(headings), bytes(copy) if copy is not None else None,
+                KIND_OF.get(kind, kind), index, line, tuple(headings), bytes(copy) if copy is not None else None,
                 is_side(path), status, priority, canonical,
             )  # fmt: skip
 
@@ -162,15 +163,15 @@ class CollectionShelf:
     def candidates(self, scope: Scope, refs: Sequence[int]) -> Iterable[Candidate]:
         rows = DocumentChunk.objects.filter(_within(scope, self.store, refs)).values_list(
             "ref", "id", "document_id", "collection_id", "document__title", "document__source_key", "chunk_index",
-            "heading_path", "copy_hash", "document__frontmatter",
+            "start_line", "heading_path", "copy_hash", "document__frontmatter",
         )  # fmt: skip
         labels = {source.number: source.label for source in scope.sources}
-        for ref, id, document, source, title, path, index, headings, copy, frontmatter in rows:
+        for ref, id, document, source, title, path, index, line, headings, copy, frontmatter in rows:
             status, priority, canonical = _front(frontmatter)
             yield Candidate(
                 ref, id, self.store, document, source, labels.get(ref >> SLOT_BITS, ""), title, path, "collection",
-                index, tuple(headings), bytes(copy) if copy is not None else None, is_side(path), status, priority,
-                canonical,
+                index, line, tuple(headings), bytes(copy) if copy is not None else None, is_side(path), status,
+                priority, canonical,
             )  # fmt: skip
 
     def hydrate(self, scope: Scope, ids: Sequence[int], profile: EmbeddingProfile | None) -> Iterable[Found]:

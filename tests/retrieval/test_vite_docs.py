@@ -19,6 +19,7 @@ from django.conf import settings as project
 from apps.access.models import User
 from apps.indexing.models import EmbeddingProfile
 from apps.repos.models import Repository, RepositoryDocument
+from apps.retrieval.context import context
 from apps.retrieval.search import search
 from apps.retrieval.values import Answer, Hit, Question
 from tests.retrieval.library import repository_of
@@ -156,6 +157,20 @@ def test_retrieval_gates_16_2_on_the_given_queries(ask: Ask) -> None:
     assert shares["file among 3"] >= 0.95, (shares, missed)
     assert shares["file among 5"] == 1.0, (shares, missed)
     assert shares["section among 5"] >= 0.95, (shares, missed)
+
+
+def test_retrieval_gates_16_2_packs_of_4000_tokens(vite: User) -> None:
+    queries = json.loads((SHARED / "queries.json").read_text(encoding="utf-8"))["queries"]
+    precision = present = 0.0
+    for query in queries:
+        pack = context(viewer=vite, task=query["query"], max_tokens=4000)
+        assert pack.tokens <= 4000
+        expected = set(query["expected_paths"])
+        whole = sum(part.tokens for part in pack.parts)
+        precision += sum(part.tokens for part in pack.parts if part.path in expected) / whole
+        present += any(part.path in expected for part in pack.parts)
+    assert precision / len(queries) >= 0.40
+    assert present / len(queries) >= 0.95
 
 
 def _family(hit: Hit) -> set[str]:

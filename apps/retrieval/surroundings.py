@@ -1,0 +1,176 @@
+"""Whole documents of a scope, and what stands around them: targets of their links, neighbours in their folder."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import F, Func, Q, TextField, Value
+
+from apps.collections.models import Collection, DocumentLink
+from apps.collections.models import Document as CollectionDocument
+from apps.indexing.scope import Scope
+from apps.indexing.stores import get_store
+from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentLink
+from apps.retrieval.sections import SectionUnit, text_of
+from apps.retrieval.shelves import Candidate
+from apps.retrieval.values import SourceRef
+
+MOST_AROUND = 400
+"""Documents looked at around one set of seeds: a folder of thousands is counted no further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document of either room as packs read it."""
+
+    id: UUID
+    store: str
+    source: SourceRef
+    title: str
+    path: str
+    text: str
+    lines: tuple[str, ...]
+    structure: Mapping[str, Any]
+    version: str
+    url: str
+    bytes: int
+
+    def address(self, anchor: str) -> str:
+        return f"{self.url}#{anchor}" if anchor else self.url
+
+    def whole(self) -> SectionUnit:
+        return SectionUnit("", (self.title,), 1, max(len(self.lines), 1))
+
+    def size(self, unit: SectionUnit) -> int:
+        """UTF-8 bytes of a unit; of the whole file when its text was not read."""
+        return len(text_of(self.lines, unit).encode()) if self.lines else self.bytes
+
+
+def documents_of(scope: Scope, rows: Sequence[Candidate]) -> dict[UUID, Document]:
+    """The documents of ``rows`` with their texts, from the scope that found them; one statement a store."""
+    wanted: dict[str, set[UUID]] = defaultdict(set)
+    for row in rows:
+        wanted[row.store].add(row.document_id)
+    found: dict[UUID, Document] = {}
+    if wanted.get("repo_docs"):
+        for document in _repository_documents(scope).filter(pk__in=wanted["repo_docs"]):
+            found[document.pk] = _of_repository(document, with_text=True)
+    if wanted.get("md_collections"):
+        for document in _collection_documents(scope).filter(pk__in=wanted["md_collections"]):
+            found[document.pk] = _of_collection(document, with_text=True)
+    return found
+
+
+def linked_from(scope: Scope, seeds: Sequence[Document]) -> dict[UUID, list[Document]]:
+    """Targets of each seed's links, inside the scope."""
+    pairs: list[tuple[UUID, UUID]] = []
+    by_store = _by_store(seeds)
+    if by_store["repo_docs"]:
+        links: Any = RepositoryDocumentLink.objects.filter(
+            document__in=by_store["repo_docs"], target_document__isnull=False
+        )
+        pairs += links.values_list("document_id", "target_document_id")[:MOST_AROUND]
+    if by_store["md_collections"]:
+        own: Any = DocumentLink.objects.filter(document__in=by_store["md_collections"], target_document__isnull=False)
+        pairs += own.values_list("document_id", "target_document_id")[:MOST_AROUND]
+    targets = {target for _, target in pairs}
+    documents = {
+        **{row.pk: _of_repository(row) for row in _repository_documents(scope).filter(pk__in=targets).defer("text")},
+        **{row.pk: _of_collection(row) for row in _collection_documents(scope).filter(pk__in=targets).defer("text")},
+    }
+    found: dict[UUID, list[Document]] = defaultdict(list)
+    for source, target in dict.fromkeys(pairs):
+        if target in documents and target != source:
+            found[source].append(documents[target])
+    return found
+
+
+def side_by_side(scope: Scope, seeds: Sequence[Document]) -> dict[UUID, list[Document]]:
+    """The other documents in each seed's folder."""
+    found: dict[UUID, list[Document]] = defaultdict(list)
+    for store, rows, field, path, shape in (
+        ("repo_docs", _repository_documents(scope), "repository", "path", _of_repository),
+        ("md_collections", _collection_documents(scope), "collection", "source_key", _of_collection),
+    ):
+        mine = [seed for seed in seeds if seed.store == store]
+        if not mine:
+            continue
+        condition = Q(pk__in=())
+        for source_id, folder in {(seed.source.id, _folder(seed.path)) for seed in mine}:
+            condition |= Q(**{field: source_id, "folder": folder})
+        folder_of = Func(F(path), Value(r"/?[^/]*$"), Value(""), function="regexp_replace", output_field=TextField())
+        near = rows.annotate(folder=folder_of).filter(condition).defer("text").order_by(path)[:MOST_AROUND]
+        documents = [shape(row) for row in near]
+        for seed in mine:
+            found[seed.id] = [
+                one
+                for one in documents
+                if one.source.id == seed.source.id and _folder(one.path) == _folder(seed.path) and one.id != seed.id
+            ]
+    return found
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _by_store(documents: Sequence[Document]) -> dict[str, list[UUID]]:
+    found: dict[str, list[UUID]] = {"repo_docs": [], "md_collections": []}
+    for document in documents:
+        found[document.store].append(document.id)
+    return found
+
+
+def _source_ids(scope: Scope, store: str) -> list[UUID]:
+    name = get_store(store).name
+    return [source.id for source in scope.sources if source.store == name]
+
+
+def _repository_documents(scope: Scope) -> Any:
+    rows = RepositoryDocument.objects.filter(repository__in=_source_ids(scope, "repo_docs"))
+    return rows.select_related("repository")
+
+
+def _collection_documents(scope: Scope) -> Any:
+    rows: Any = CollectionDocument.objects.live().filter(collection__in=_source_ids(scope, "md_collections"))
+    return rows.defer("shelved_chunks", "warnings").select_related("collection")
+
+
+def _of_repository(row: Any, *, with_text: bool = False) -> Document:
+    repository: Repository = row.repository
+    text = row.text if with_text else ""
+    return Document(
+        row.pk,
+        "repo_docs",
+        SourceRef(Repository.kind, repository.pk, repository.slug, repository.get_absolute_url()),
+        row.title,
+        row.path,
+        text,
+        tuple(text.split("\n")) if with_text else (),
+        row.structure,
+        repository.synced_commit,
+        row.get_absolute_url(),
+        row.size,
+    )
+
+
+def _of_collection(row: Any, *, with_text: bool = False) -> Document:
+    collection: Collection = row.collection
+    text = row.text if with_text else ""
+    return Document(
+        row.pk,
+        "md_collections",
+        SourceRef(Collection.kind, collection.pk, collection.name, collection.get_absolute_url()),
+        row.title,
+        row.source_key,
+        text,
+        tuple(text.split("\n")) if with_text else (),
+        row.parsed,
+        bytes(row.content_hash).hex(),
+        row.get_absolute_url(),
+        row.size,
+    )
