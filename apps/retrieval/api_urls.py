@@ -6,10 +6,13 @@ from django.urls import path
 
 from apps.collections.api_urls import ONE as ONE_COLLECTION
 from apps.repos.api_urls import ONE as ONE_REPOSITORY
-from apps.retrieval import api
+from apps.retrieval import api, api_query_log
 
 urlpatterns = [
     path("search", api.SearchView.as_view()),
+    path("me/query-logs", api_query_log.MyQueryLogView.as_view()),
+    path("query-logs", api_query_log.QueryLogView.as_view()),
+    path("query-logs/stats", api_query_log.QueryStatisticsView.as_view()),
     path("suggest", api.SuggestView.as_view()),
     path("chunks/<int:chunk_id>", api.ChunkView.as_view()),
     path(f"{ONE_REPOSITORY}/search", api.RepositorySearchView.as_view()),

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from apps.access.grants import revoke
 from apps.access.rest import throttles
 from apps.access.tokens import create_token
 from tests.api.conftest import World, operations
@@ -141,6 +142,16 @@ def test_api_fact_06_every_creating_post_takes_an_idempotency_key(world: World, 
         assert (again.status_code, again.content) == (first.status_code, first.content), place
         assert again["Idempotent-Replayed"] == "true"
         assert (mismatch.status_code, mismatch.json()["code"]) == (422, "idempotency_mismatch")
+
+
+def test_api_fact_07_no_replay_after_the_caller_lost_access(world: World, signed_in: Any) -> None:
+    client = signed_in(world.wim)
+    place = f"/api/md-collections/{world.collection.pk}/documents"
+    body, key = {"source_key": "n.md", "content": "# N"}, {"Idempotency-Key": "k"}
+    assert client.post(place, body, content_type=JSON, headers=key).status_code == 201
+    assert client.post(place, body, content_type=JSON, headers=key).status_code == 201
+    revoke(source=world.collection, to=world.wim, by=world.olga)
+    assert client.post(place, body, content_type=JSON, headers=key).status_code == 404
 
 
 def _fields(schema: dict[str, Any], operation: dict[str, Any]) -> list[str]:

@@ -225,6 +225,27 @@ def test_api_fact_53_searches_are_logged_and_reads_are_not(fill: Fill, api: Clie
     ]
 
 
+def test_api_fact_57_own_rows_and_all_rows_by_rest(fill: Fill, api: Client, olga: User, otto: User) -> None:
+    fill({"a.md": "alpha"}, embed=False)
+    ask(api, "alpha")
+    ask(api, "nowhere")
+    ask(signed_in(otto), "of otto")
+    mine = api.get("/api/me/query-logs").json()
+    assert [(row["query"], row["outcome"]) for row in mine["items"]] == [("nowhere", "empty"), ("alpha", "ok")]
+    assert mine["items"][1]["found"][0]["label"] == "Shelf"
+    assert api.get("/api/me/query-logs", {"outcome": "empty"}).json()["total"] == 1
+    assert api.get("/api/query-logs").status_code == api.get("/api/query-logs/stats").status_code == 403
+    ada = signed_in(User.objects.create_superuser("ada"))
+    assert ada.get("/api/query-logs").json()["total"] == 3
+    assert ada.get("/api/query-logs", {"user": "otto"}).json()["total"] == 1
+    figures = ada.get("/api/query-logs/stats").json()
+    assert (figures["queries"], figures["outcomes"]["ok"]) == (3, 1)
+    assert {"name": "nowhere", "number": 1} in figures["zero_hit"]
+    assert api.delete("/api/me/query-logs").status_code == 204
+    assert api.get("/api/me/query-logs").json()["total"] == 0
+    assert ada.get("/api/query-logs").json()["total"] == 1
+
+
 def test_a_chunk_with_neighbours_and_etag(fill: Fill, api: Client, otto: User) -> None:
     text = "\n\n".join(f"# Part {n}\n\n{f'word{n} ' * 500}" for n in range(5))
     fill({"a.md": text})
