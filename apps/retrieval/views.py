@@ -11,8 +11,9 @@ from django.views.decorators.http import require_safe
 from apps.access.errors import BadRequest, Invalid
 from apps.access.pages import SEARCHED, answer, wants_fragment
 from apps.access.viewers import viewer_of
-from apps.retrieval import presentation
+from apps.retrieval import presentation, query_log
 from apps.retrieval.asking import question_of
+from apps.retrieval.models import Door
 from apps.retrieval.passages import passage_for
 from apps.retrieval.search import search
 from apps.retrieval.values import Answer
@@ -32,7 +33,12 @@ def search_page(request: HttpRequest) -> HttpResponse:
     problem = ""
     if query and not (fragment and len(query) < MIN_CHARS):
         try:
-            found = search(viewer=viewer, question=question_of(params, viewer))
+            question = question_of(params, viewer)
+            with query_log.noting(
+                by=request.user, door=Door.PAGE, tool="search", query=query, named=question.sources
+            ) as note:
+                found = search(viewer=viewer, question=question)
+                note.answered((hit.source.kind, hit.source.id) for hit in found.hits)
         except BadRequest:
             # The sources have changed since the page before: begin at the first page.
             return redirect(request.path + presentation.address(params))

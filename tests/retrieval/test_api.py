@@ -223,6 +223,8 @@ def test_api_fact_53_searches_are_logged_and_reads_are_not(fill: Fill, api: Clie
         ("rest", "the of and", "empty", ""),
         ("rest", "", "error", "required"),
     ]
+    api.get("/search", {"q": "alpha"})
+    assert QueryLogEntry.objects.filter(user=olga, door="page", outcome="ok").count() == 1
 
 
 def test_api_fact_57_own_rows_and_all_rows_by_rest(fill: Fill, api: Client, olga: User, otto: User) -> None:
