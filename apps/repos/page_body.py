@@ -57,9 +57,9 @@ def page_body(document: RepositoryDocument, links: Iterable[RepositoryDocumentLi
     )
 
 
-def file_html(text: str, path: str) -> str:
+def file_html(text: str, path: str, first: int = 1) -> str:
     """Any text line by line, with the ids ``L1``, ``L2``, …"""
-    return render_source(text, path)
+    return render_source(text, path, first)
 
 
 def _html(document: RepositoryDocument, answers: Answers) -> str:

@@ -44,6 +44,7 @@ SHOWN_LANGUAGES = 5
 TABS = (
     ("repos:overview", "Overview"),
     ("repos:docs", "Documents"),
+    ("repos:code", "Code"),
     ("repos:files", "Files"),
     ("repos:report", "Sync report"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.repos import converters, reader_views, report_views, settings_views, views, webhook_views
+from apps.repos import code_views, converters, reader_views, report_views, settings_views, views, webhook_views
 
 __all__ = ["app_name", "converters", "urlpatterns"]
 
@@ -16,6 +16,8 @@ urlpatterns = [
     path("repos/<repository:slug>", views.overview, name="overview"),
     path("repos/<repository:slug>/docs", reader_views.docs, name="docs"),
     path("repos/<repository:slug>/docs/<str:doc_slug>", reader_views.reader, name="reader"),
+    path("repos/<repository:slug>/code", code_views.code, name="code"),
+    path("repos/<repository:slug>/code/<uuid:node_id>", code_views.node, name="node"),
     path("repos/<repository:slug>/files", reader_views.files, name="files"),
     path("repos/<repository:slug>/files/<path:path>", reader_views.file, name="file"),
     path("repos/<repository:slug>/images/<path:path>", reader_views.image, name="image"),

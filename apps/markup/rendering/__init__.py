@@ -43,6 +43,7 @@ def render(
     return clean(source_page(parsed.text, parsed.path), embedded=embedded)
 
 
-def render_source(text: str, path: str) -> str:
-    """Any text as it stands, line by line with the ids ``L1``, ``L2``, ..., highlighted by its name."""
-    return clean(source_page(text, path))
+def render_source(text: str, path: str, first: int = 1) -> str:
+    """Any text as it stands, line by line with the ids ``L1``, ``L2``, ..., highlighted by its name. ``first`` is the
+    number of its first line."""
+    return clean(source_page(text, path, first))

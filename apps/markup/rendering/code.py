@@ -40,9 +40,10 @@ def numbered(lines: list[str], first: int, *, anchors: bool = False) -> str:
     return "\n".join(f"{opening.format(number)}{line}</span>" for number, line in enumerate(lines, first))
 
 
-def source_page(text: str, path: str) -> str:
-    """A whole file of no markup, line by line, highlighted by its name."""
+def source_page(text: str, path: str, first: int = 1) -> str:
+    """A file of no markup, or its lines from ``first`` on, line by line, highlighted by its name."""
     lines, coloured = Highlighter().lines(text.removesuffix("\n"), name=basename(path))
     marked = ' class="highlight"' if coloured else ""
-    body = numbered(lines, 1, anchors=True)
-    return f'<pre class="source" data-line="1" data-end="{len(lines)}"><code{marked}>{body}</code></pre>\n'
+    body = numbered(lines, first, anchors=True)
+    place = f'data-line="{first}" data-end="{first + len(lines) - 1}"'
+    return f'<pre class="source" {place}><code{marked}>{body}</code></pre>\n'
