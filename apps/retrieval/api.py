@@ -19,6 +19,7 @@ from apps.access.viewers import Viewer
 from apps.collections.api import InCollection
 from apps.repos.api import InRepository
 from apps.repos.models import Repository
+from apps.retrieval import api_inputs as take
 from apps.retrieval import api_values as shape
 from apps.retrieval import query_log
 from apps.retrieval.chunk_reading import ChunkGone, read_chunk
@@ -49,7 +50,7 @@ class SearchView(Searching):
             summary="Search every readable source, or the named ones",
             description="What the search page shows: one fused list over every store, with facets. Named sources that "
             "the caller cannot read answer 404, like those that do not exist.",
-            input=shape.SearchInput,
+            input=take.SearchInput,
             output=shape.AnswerOutput,
             bucket="search",
             codes={404: ("not_found",), **EMPTY},
@@ -72,7 +73,7 @@ class RepositorySearchView(InRepository, Searching):
         "POST": Door(
             right="read",
             summary="Search one repository",
-            input=shape.RepositorySearchInput,
+            input=take.RepositorySearchInput,
             output=shape.AnswerOutput,
             bucket="search",
             codes=EMPTY,
@@ -94,7 +95,7 @@ class CollectionSearchView(InCollection, Searching):
         "POST": Door(
             right="read",
             summary="Search one collection",
-            input=shape.CollectionSearchInput,
+            input=take.CollectionSearchInput,
             output=shape.AnswerOutput,
             bucket="search",
             codes=EMPTY,
@@ -112,7 +113,7 @@ class SuggestView(ApiView):
         "GET": Door(
             right="read",
             summary="Titles, headings and symbols that begin as typed",
-            query=shape.SuggestQuery,
+            query=take.SuggestQuery,
             output=shape.SuggestionsOutput,
         )
     }
@@ -128,7 +129,7 @@ class ChunkView(ApiView):
             summary="One chunk of any store, with its neighbours",
             description="A chunk that its document no longer has answers 410 with the document, the heading path and "
             "the chunk that stands in its place.",
-            query=shape.ChunkQuery,
+            query=take.ChunkQuery,
             output=shape.ChunkViewOutput,
             tagged=True,
             codes={410: ("gone",)},

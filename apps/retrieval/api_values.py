@@ -1,4 +1,4 @@
-"""What REST takes and tells of searches and chunks."""
+"""What REST tells of searches and chunks."""
 
 from __future__ import annotations
 
@@ -7,73 +7,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.access.rest.strict import Boolean, Choice, Integer, Listed, StrictSerializer, Text
 from apps.indexing.api_values import ChunkOutput, present_chunk
-from apps.retrieval.chunk_reading import MOST_NEIGHBOURS, ChunkView
-from apps.retrieval.filters import KINDS
-from apps.retrieval.snippets import DEFAULT_CHARS, MAX_CHARS, MIN_CHARS, Snippet
-from apps.retrieval.values import MAX_QUERY_CHARS, Answer, Empty, Found, Hit, SourceRef
-
-MODES = ("mixed", "docs", "code", "wiki")
-LONGEST_FILTER = 1000
-LONGEST_CURSOR = 2000
-MOST_SOURCES = 50
-
-
-class QuestionInput(StrictSerializer):
-    """What every search takes. The query is taken literally: there is no query language."""
-
-    query = Text(max_length=MAX_QUERY_CHARS, query_text=True)
-    limit = Integer(min_value=1, max_value=100, default=25)
-    cursor = Text(max_length=LONGEST_CURSOR, default="", help_text="`next_cursor` of the page before.")
-    explain = Boolean(default=False, help_text="Adds the parts of the score.")
-
-
-class SearchInput(QuestionInput):
-    """A search over every readable source, or over those that are named."""
-
-    sources = Listed(
-        child=Text(min_length=1, max_length=300),
-        max_length=MOST_SOURCES,
-        default=list,
-        help_text="`repository:host/owner/name`, `repository:id` or `collection:id`.",
-    )
-    kinds = Listed(child=Choice(KINDS), max_length=len(KINDS), default=list)
-    path = Text(max_length=LONGEST_FILTER, default="", help_text="Prefix or glob.")
-    language = Text(max_length=40, default="", help_text="Of code.")
-    tag = Text(max_length=LONGEST_FILTER, default="")
-    type = Text(max_length=LONGEST_FILTER, default="")
-    status = Text(max_length=LONGEST_FILTER, default="")
-    since = Text(max_length=10, default="", help_text="First day, such as 2026-05-03.")
-    until = Text(max_length=10, default="", help_text="Last day.")
-
-
-class RepositorySearchInput(QuestionInput):
-    """A search in one repository."""
-
-    mode = Choice(MODES, default="mixed")
-    snippet_chars = Integer(min_value=MIN_CHARS, max_value=MAX_CHARS, default=DEFAULT_CHARS)
-    path = Text(max_length=LONGEST_FILTER, default="", help_text="Prefix or glob.")
-    since = Text(max_length=10, default="", help_text="First day, such as 2026-05-03.")
-    until = Text(max_length=10, default="", help_text="Last day.")
-
-
-class CollectionSearchInput(QuestionInput):
-    """A search in one collection."""
-
-    snippet_chars = Integer(min_value=MIN_CHARS, max_value=MAX_CHARS, default=DEFAULT_CHARS)
-
-
-class ChunkQuery(StrictSerializer):
-    """What is shown beside a chunk."""
-
-    neighbours = Integer(min_value=0, max_value=MOST_NEIGHBOURS, default=0, help_text="Chunks before and after.")
-
-
-class SuggestQuery(StrictSerializer):
-    """What has been typed so far."""
-
-    q = Text(max_length=200, default="", query_text=True, help_text="Two characters or more.")
+from apps.retrieval.chunk_reading import ChunkView
+from apps.retrieval.snippets import Snippet
+from apps.retrieval.values import Answer, Empty, Found, Hit, SourceRef
 
 
 class SuggestionOutput(serializers.Serializer[Any]):
