@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apps.mcp.arguments import Argument, choice, flag, number, schema_of, text
+from apps.mcp.arguments import Argument, choice, flag, number, schema_of, text, words
 from apps.mcp.replies import Call, Reply
-from apps.mcp.tools import files, outlines, pages, searching, sources
+from apps.mcp.tools import code, files, outlines, pages, routes, searching, sources
 
 STATES = ("any", "ready", "syncing", "stale", "error", "never_synced", "empty", "not_found_upstream")
 CURSOR = text("next_cursor of the answer before, to go on.", high=500, default="")
@@ -73,6 +73,15 @@ TOOLS: tuple[Tool, ...] = (
         sources.list_collections,
     ),
     Tool(
+        "cograph_route",
+        "Scores the repositories and collections that you can read for a question and says which words speak for each. "
+        "Use it when you do not know where to look. "
+        "Not for the answers themselves: cograph_context and cograph_retrieve give those.",
+        {"query": _query(512), "top_k": number("Sources of each kind.", 3, 1, 10, sizes=True)},
+        routes.route_question,
+        logged="query",
+    ),
+    Tool(
         "cograph_outline",
         "Shows the tree of one repository or collection: folders, documents, headings with their anchors, and what "
         "each costs to read in tokens. "
@@ -126,6 +135,23 @@ TOOLS: tuple[Tool, ...] = (
         logged="query",
     ),
     Tool(
+        "cograph_search_code",
+        "Finds symbols by name or part of a name, with kind, signature, place and the first line of their comment. "
+        "Use it when you know a name or want a definition. "
+        "Not for prose: cograph_retrieve with mode docs finds that.",
+        {
+            "query": _query(),
+            "repository": _repository(),
+            "kind": text("Only this kind, such as function, method or class.", high=40, default=""),
+            "language": text("Only this language, such as python.", high=40, default=""),
+            "path": text("Only below this path, or a glob.", high=1000, default=""),
+            "top_k": number("Symbols a page.", 10, 1, 50, sizes=True),
+            "cursor": CURSOR,
+        },
+        code.search_code,
+        logged="query",
+    ),
+    Tool(
         "cograph_collection_search",
         "Finds ranked passages of uploaded collections, each with its collection, document and text. "
         "Use it for requirements, decisions, glossaries and runbooks. "
@@ -140,6 +166,21 @@ TOOLS: tuple[Tool, ...] = (
         },
         searching.collection_search,
         logged="query",
+    ),
+    Tool(
+        "cograph_read_node",
+        "Reads one symbol in full: its lines verbatim, signature, comment, sections of the docs that name it, and how "
+        "many call it. "
+        "Use it after a hit on a symbol. "
+        "Not for whole files: cograph_read_file_range reads those.",
+        {
+            "repository": _repository(required=True),
+            "node": text("Id or qualified name of the symbol.", high=1000, low=1, required=True),
+            "context_lines": number("Lines before and after.", 0, 0, 50),
+            "include_docs": flag("Names sections of the docs that discuss it.", default=True),
+            "cursor": CURSOR,
+        },
+        code.read_node,
     ),
     Tool(
         "cograph_read_file_range",
@@ -192,6 +233,22 @@ TOOLS: tuple[Tool, ...] = (
             "neighbours": number("Chunks before and after.", 0, 0, 2, sizes=True),
         },
         files.read_chunk,
+    ),
+    Tool(
+        "cograph_related",
+        "Lists the symbols around a symbol: callers, callees, imports, bases and members, with the line of each "
+        "relation. "
+        "Use it to see what a change would touch. "
+        "Not for relations of decisions and other pages: cograph_graph shows those.",
+        {
+            "repository": _repository(required=True),
+            "node": text("Id or qualified name of the symbol.", high=1000, low=1, required=True),
+            "depth": number("Steps.", 1, 1, 2),
+            "direction": choice("Against the relations, along them, or both.", "both", "both", "callers", "callees"),
+            "kinds": words("Only these kinds of relation.", "calls", "imports", "inherits", "declares"),
+            "limit": number("Symbols.", 50, 1, 100, sizes=True),
+        },
+        code.related,
     ),
 )
 

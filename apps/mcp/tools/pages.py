@@ -12,6 +12,7 @@ from apps.mcp.replies import Call, Reply
 from apps.mcp.sections import Section, listing, pick, sections_of, text_of
 from apps.mcp.tools.texts import TextPage, text_page
 from apps.repos import catalogue as repos
+from apps.repos.code.related import code_on_page
 from apps.repos.pills import pills_of
 from apps.repos.surroundings import around, tree_of
 
@@ -46,6 +47,10 @@ def doc_page(call: Call) -> Reply:
         pills = pills_of(repository, document)[:SHOWN_FILES]
         if pills:
             closing.append("code named here: " + ", ".join(f"{pill.path}" for pill in pills))
+        symbols, more = code_on_page(document.pk, SHOWN_FILES)
+        if symbols:
+            named = ", ".join(f"{one_line(one.qualified_name, 80)} ({one_line(one.path, 100)})" for one in symbols)
+            closing.append(f"symbols discussed here: {named}" + (f" (+{more} more)" if more else ""))
         if near.backlinks:
             linked = ", ".join(one_line(link.document.path) for link in near.backlinks[:SHOWN_FILES])
             closing.append(f"linked from: {linked}")

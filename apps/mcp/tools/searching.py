@@ -11,10 +11,12 @@ from apps.mcp.bounds import fenced, one_line
 from apps.mcp.freshness import lines_of
 from apps.mcp.replies import Call, Reply, list_within
 from apps.repos import catalogue as repos
+from apps.repos.code.related import RelatedSymbol, related_symbols
 from apps.retrieval.search import search
 from apps.retrieval.values import Answer, Empty, Filters, Hit, Mode, Question
 
 SHOWN_WORDS = 12
+SHOWN_SYMBOLS = 3
 
 
 def retrieve(call: Call) -> Reply:
@@ -58,13 +60,21 @@ def collection_search(call: Call) -> Reply:
 def answer_of(call: Call, question: Question, top_k: int, named: Sequence[Any]) -> Reply:
     """The answer to ``question`` in at most ``top_k`` items. ``named`` are the sources that it names."""
     kept: list[Answer] = []
+    symbols: dict[int, tuple[RelatedSymbol, ...]] = {}
 
     def fetch(limit: int) -> tuple[list[Hit], int, str | None]:
         answer = search(viewer=call.viewer, question=dataclasses.replace(question, limit=limit))
         kept[:] = [answer]
+        # Chunk and symbol are of one repository, so whoever reads the one reads the other.
+        symbols.update(related_symbols([hit.chunk_id for hit in answer.hits if hit.layer == "repo_doc"], SHOWN_SYMBOLS))
         return list(answer.hits), answer.total, answer.next_cursor
 
-    listed = list_within(call.room, top_k, fetch, lambda hit: hit_block(hit, explain=question.explain))
+    listed = list_within(
+        call.room,
+        top_k,
+        fetch,
+        lambda hit: hit_block(hit, symbols.get(hit.chunk_id, ()), explain=question.explain),
+    )
     answer = kept[0]
     if not listed.items:
         return _nothing(call, answer, named)
@@ -96,7 +106,7 @@ def freshness_of(call: Call, named: Sequence[Any], shown: Sequence[tuple[str, An
     return lines_of([source for source in found if source is not None], call.now)
 
 
-def hit_block(hit: Hit, *, explain: bool) -> str:
+def hit_block(hit: Hit, symbols: Sequence[RelatedSymbol] = (), *, explain: bool = False) -> str:
     """Title, location, why, cost and the text, verbatim in its fence."""
     lines = [trail_of(hit.title, hit.heading_path)]
     source = hit.source.label if hit.source.kind == "repository" else f'collection "{one_line(hit.source.label, 80)}"'
@@ -117,6 +127,9 @@ def hit_block(hit: Hit, *, explain: bool) -> str:
         copies = ", ".join(f"{place.source.label} {one_line(place.path)}" for place in hit.also_in)
         more = f" and {hit.also_in_more} more" if hit.also_in_more else ""
         lines.append(f"the same text also in: {copies}{more}")
+    if symbols:
+        named = ", ".join(f"{one_line(one.qualified_name, 80)} ({one_line(one.path, 100)})" for one in symbols)
+        lines.append(f"code named here: {named}")
     snippet = hit.snippet
     if snippet.truncated:
         lines.append(f"lines {snippet.start_line}-{snippet.end_line} of the passage:")
