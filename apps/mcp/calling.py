@@ -25,6 +25,7 @@ from apps.retrieval.models import Door
 
 if TYPE_CHECKING:
     from apps.access.models import User
+    from apps.access.viewers import Viewer
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +96,12 @@ def call_tool(name: str, given: Mapping[str, Any]) -> Outcome:
         return _outcome(tool, viewer, given, note)
 
 
-def _outcome(tool: Tool, viewer: User, given: Mapping[str, Any], note: query_log.Note | None) -> Outcome:
+def try_tool(tool: Tool, viewer: Viewer, given: Mapping[str, Any]) -> Outcome:
+    """The result of a call that no agent made: the same words, no row in the query log."""
+    return _outcome(tool, viewer, given, None)
+
+
+def _outcome(tool: Tool, viewer: Viewer, given: Mapping[str, Any], note: query_log.Note | None) -> Outcome:
     try:
         reply = _run(tool, viewer, given)
     except ToolError as error:
@@ -108,7 +114,7 @@ def _outcome(tool: Tool, viewer: User, given: Mapping[str, Any], note: query_log
     return Outcome(text, reply.result())
 
 
-def _run(tool: Tool, viewer: User, given: Mapping[str, Any]) -> Reply:
+def _run(tool: Tool, viewer: Viewer, given: Mapping[str, Any]) -> Reply:
     checked = arguments.check(tool.arguments, given, tool.exactly_one)
     room = room_for(more=arguments.asks_for_more(tool.arguments, checked))
     call = Call(viewer=viewer, arguments=checked, now=timezone.now(), room=room, tool=tool.name)

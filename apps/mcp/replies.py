@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from apps.mcp.bounds import Room, fitting
 
 if TYPE_CHECKING:
-    from apps.access.models import User
+    from apps.access.viewers import Viewer
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ META_BYTES = 32 * 1024
 class Call:
     """One call: who asks, with what checked arguments, when."""
 
-    viewer: User
+    viewer: Viewer
     arguments: Mapping[str, Any]
     now: datetime.datetime
     room: Room

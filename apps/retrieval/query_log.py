@@ -235,6 +235,16 @@ def _percentile(ordered: Sequence[int], share: float) -> float | None:
     return float(ordered[max(0, -(-int(len(ordered) * share * 1000) // 1000) - 1)])
 
 
+def kept_days() -> int:
+    """Days that a row is kept."""
+    return int(settings.COGRAPH.retention.query_log_days)
+
+
+def calls_of_tokens(user: User, limit: int) -> QuerySet[QueryLogEntry]:
+    """What the tokens of one person asked last."""
+    return own_rows(user).filter(token__isnull=False)[:limit]
+
+
 def prune(now: datetime.datetime) -> int:
     """This room's part of ``retention``: one batch of rows past their keep."""
     before = now - datetime.timedelta(days=settings.COGRAPH.retention.query_log_days)

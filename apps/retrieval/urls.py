@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.retrieval import views
+from apps.retrieval import query_pages, views
 
 urlpatterns = [
     path("search", views.search_page, name="search"),
+    path("account/queries", query_pages.queries, name="queries"),
     path("chunks/<int:chunk_id>", views.chunk_page, name="chunk"),
 ]
