@@ -13,22 +13,21 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from apps.collections import link_rows
 from apps.collections.models import (
     Collection,
     Document,
     DocumentChunk,
-    DocumentLink,
     DocumentState,
     DocumentVersion,
     JsonObject,
-    LinkState,
 )
 from apps.indexing.chunks import DocumentText, store_documents
 from apps.indexing.observers import Act, DocumentChange, DocumentRef, documents_stored
 from apps.indexing.stores import get_store
 from apps.markup.ingest import Ingested
 from apps.markup.values import Chunk as Cut
-from apps.markup.values import Link, ParsedDocument, Skipped
+from apps.markup.values import ParsedDocument, Skipped
 
 if TYPE_CHECKING:
     from apps.access.models import User
@@ -86,10 +85,11 @@ class _Batch:
     rows: list[Document] = field(default_factory=list)
     versions: list[DocumentVersion] = field(default_factory=list)
     texts: list[DocumentText] = field(default_factory=list)
-    links: list[DocumentLink] = field(default_factory=list)
+    links: list[link_rows.Row] = field(default_factory=list)
     changes: list[DocumentChange] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
-    restored: list[UUID] = field(default_factory=list)
+    replaced: list[UUID] = field(default_factory=list)
+    """Documents that were there before, in the trash or not."""
 
 
 def profile_of(collection: Collection) -> str:
@@ -207,7 +207,7 @@ def _prepare(
         chunks: tuple[Any, ...] = ()
     else:
         chunks = _describe(row, reading)
-        batch.links += links_of(row, reading.parsed)
+        batch.links += link_rows.rows_of(collection.pk, row.pk, reading.parsed)
     batch.rows.append(row)
     if not same_bytes:
         batch.versions.append(
@@ -226,8 +226,8 @@ def _prepare(
             profile=collection.profile_id,
         )
     )
-    if old is not None and old.trashed:
-        batch.restored.append(row.pk)
+    if old is not None:
+        batch.replaced.append(row.pk)
     act: Act = "created" if old is None else "restored" if old.trashed else "replaced"
     ref = DocumentRef(Collection.kind, collection.pk, row.pk, row.source_key)
     batch.changes.append(
@@ -284,35 +284,6 @@ def structure(parsed: ParsedDocument) -> JsonObject:
     }
 
 
-def link_digest(href: str) -> bytes:
-    return hashlib.blake2b(href.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def links_of(row: Document, parsed: ParsedDocument) -> list[DocumentLink]:
-    """One row for each type and address, with the text of the first use and the lines of all."""
-    uses: dict[tuple[str, str], list[Link]] = {}
-    for link in parsed.links:
-        uses.setdefault((link.link_type, link.href), []).append(link)
-    return [
-        DocumentLink(
-            collection_id=row.collection_id,
-            document=row,
-            link_type=kind,
-            href=href,
-            digest=link_digest(href),
-            text=first[0].text,
-            lines=sorted({link.line for link in first}),
-            fragment=first[0].fragment,
-            alias=first[0].alias,
-            rel_type=first[0].rel_type[:200],
-            field=first[0].field,
-            embed=any(link.embed for link in first),
-            state=LinkState.PENDING,
-        )
-        for (kind, href), first in uses.items()
-    ]
-
-
 def _file_name(key: str) -> str:
     return key.rsplit("/", 1)[-1]
 
@@ -333,7 +304,6 @@ _RECHUNKED = (
     "title",
     "text",
 )
-_LINK_CONTENT = ("text", "lines", "fragment", "alias", "rel_type", "field", "embed")
 
 
 def _write(collection: Collection, batch: _Batch, *, rechunk: bool) -> None:
@@ -348,33 +318,10 @@ def _write(collection: Collection, batch: _Batch, *, rechunk: bool) -> None:
     DocumentVersion.objects.bulk_create(batch.versions)
     _prune_versions([version.document_id for version in batch.versions if version.number > 1])
     store_documents(get_store(STORE), source_id=collection.pk, documents=batch.texts)
-    _write_links(batch)
+    link_rows.write(batch.links, replaced=batch.replaced)
     Collection.objects.filter(pk=collection.pk).update(changed_at=timezone.now())
     if not rechunk:
         documents_stored(batch.changes)
-
-
-def _write_links(batch: _Batch) -> None:
-    """Links that a document still has keep their row, and with it what they are bound to; the others go."""
-    documents = [row.pk for row in batch.rows]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM md_links WHERE document_id = ANY(%s) AND (document_id, link_type, digest) NOT IN"
-            " (SELECT * FROM unnest(%s::uuid[], %s::text[], %s::bytea[]))",
-            [
-                documents,
-                [link.document_id for link in batch.links],
-                [link.link_type for link in batch.links],
-                [link.digest for link in batch.links],
-            ],
-        )
-    DocumentLink.objects.bulk_create(
-        batch.links,
-        update_conflicts=True,
-        unique_fields=["document", "link_type", "digest"],
-        update_fields=_LINK_CONTENT,
-        batch_size=2000,
-    )
 
 
 def _prune_versions(documents: Sequence[UUID]) -> None:

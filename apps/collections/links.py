@@ -5,6 +5,7 @@ Rules: ``collections.md`` 6. Linear in documents plus links; changed rows are wr
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 import unicodedata
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from uuid import UUID
 
+from apps.collections.link_rows import RESOLUTION, update
 from apps.collections.models import Asset, Collection, Document, DocumentLink, LinkState
 from apps.markup.anchors import match_fragment, slugify
 from apps.markup.edge_types import EDGE_TYPES
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from apps.jobs.running import JobRun
 
 READ_AT_ONCE = 5000
-WRITE_AT_ONCE = 1000
+WRITE_AT_ONCE = 5000
 SUGGESTED_AT_MOST = 500
 """Addresses of one run for which a near name is looked for; more say that a whole tree is missing."""
 SHOWN_CANDIDATES = 10
@@ -299,21 +301,23 @@ def resolve_all(run: JobRun, collection: Collection) -> None:
     shelf = load_shelf(collection)
     rows: Any = (
         DocumentLink.objects.filter(collection=collection, document__trashed_at=None)
-        .select_related(None)
-        .annotate_source_key()
         .order_by("pk")
+        .values_list("pk", "document__source_key", "link_type", "href", "fragment", "rel_type", *RESOLUTION)
     )
-    changed: list[DocumentLink] = []
+    changed: list[tuple[Any, ...]] = []
     done = written = 0
     counts: dict[str, int] = {}
-    for link in rows.iterator(chunk_size=READ_AT_ONCE):
-        found = shelf.resolve(Written(link.source_key, link.link_type, link.href, link.fragment, link.rel_type))
+    for pk, source_key, link_type, href, fragment, rel_type, *stored in rows.iterator(chunk_size=READ_AT_ONCE):
+        found = shelf.resolve(Written(source_key, link_type, href, fragment, rel_type))
         counts[found.state] = counts.get(found.state, 0) + 1
         done += 1
-        if apply(link, found):
-            changed.append(link)
+        values = values_of(found)
+        if values != tuple(stored):
+            changed.append((pk, *values[:6], json.dumps(values[6]), values[7]))
         if len(changed) >= WRITE_AT_ONCE:
             written += _write(run, changed, done, total)
+        elif done % READ_AT_ONCE == 0:
+            run.progress("resolving", done, total)
     written += _write(run, changed, done, total)
     run.counters.update(
         {
@@ -326,44 +330,27 @@ def resolve_all(run: JobRun, collection: Collection) -> None:
     run.note(f"{done} links, {broken} of them lead nowhere; {written} changed.")
 
 
-FIELDS = ["state", "reason", "rule", "target_document", "target_asset", "anchor", "candidates", "suggestion"]
+def values_of(found: Resolution) -> tuple[Any, ...]:
+    """The columns of a row, in the order of ``link_rows.RESOLUTION``."""
+    return (
+        str(found.state),
+        found.reason,
+        found.rule,
+        found.document,
+        found.asset,
+        found.anchor,
+        list(found.candidates),
+        found.suggestion,
+    )
 
 
-def apply(link: DocumentLink, found: Resolution) -> bool:
-    """Bring a row in line with ``found``; True when something changed."""
-    values: dict[str, Any] = {
-        "state": str(found.state),
-        "reason": found.reason,
-        "rule": found.rule,
-        "target_document_id": found.document,
-        "target_asset_id": found.asset,
-        "anchor": found.anchor,
-        "candidates": list(found.candidates),
-        "suggestion": found.suggestion,
-    }
-    different = {name: value for name, value in values.items() if getattr(link, name) != value}
-    for name, value in different.items():
-        setattr(link, name, value)
-    return bool(different)
-
-
-def _write(run: JobRun, changed: list[DocumentLink], done: int, total: int) -> int:
+def _write(run: JobRun, changed: list[tuple[Any, ...]], done: int, total: int) -> int:
     if not changed:
         run.progress("resolving", done, total)
         return 0
     with run.batch():
-        # A document may have been replaced or removed since its links were read: rows that are gone stay gone.
-        alive = set(
-            DocumentLink.objects.filter(pk__in=[link.pk for link in changed])
-            .select_for_update(no_key=True)
-            .order_by("pk")
-            .values_list("pk", flat=True)
-        )
-        DocumentLink.objects.bulk_update(
-            [link for link in changed if link.pk in alive], FIELDS, batch_size=WRITE_AT_ONCE
-        )
+        count = update(changed)
         run.progress("resolving", done, total)
-    count = len(changed)
     changed.clear()
     return count
 
