@@ -16,6 +16,7 @@ from apps.collections.models import Asset, Collection, DocumentVersion, StagedEn
 from apps.collections.parse_warnings import sentence
 from apps.collections.reading import limits, read
 from apps.collections.uploads import follow_up
+from apps.indexing.bulk import collector_paused
 from apps.jobs.models import ItemState, Job, Status
 from apps.markup.pool import ParserPool
 
@@ -156,11 +157,12 @@ def _store_piece(
         if entry.source_key in raw
     ]
     begun = time.monotonic()
-    readings = list(read(pool, incoming, collection.profile))
-    each = round((time.monotonic() - begun) * 1000 / max(len(readings), 1))
-    with run.batch():
-        for outcome in store(collection, readings, by=upload.requested_by, rechunk=rechunk):
-            _report(run, outcome, each)
+    with collector_paused():
+        readings = list(read(pool, incoming, collection.profile))
+        each = round((time.monotonic() - begun) * 1000 / max(len(readings), 1))
+        with run.batch():
+            for outcome in store(collection, readings, by=upload.requested_by, rechunk=rechunk):
+                _report(run, outcome, each)
 
 
 def _bytes_of(collection: Collection, piece: Sequence[StagedEntry], *, rechunk: bool) -> dict[str, Any]:
@@ -214,7 +216,8 @@ def run_resolve_links(run: JobRun) -> None:
     collection = run.source
     if not isinstance(collection, Collection):
         raise TypeError("links are resolved in a collection")
-    links.resolve_all(run, collection)
+    with collector_paused():
+        links.resolve_all(run, collection)
 
 
 def payload_ready(job: Job) -> bool:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from argparse import ArgumentParser
-from typing import Any, TextIO
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
 
 from apps.access import rules
 from apps.access.errors import Refusal
@@ -17,11 +15,11 @@ from apps.access.models import User
 from apps.access.origin import Origin, acting, new_request_id
 from apps.access.rules import Visibility
 from apps.jobs.models import Job, Status
+from apps.jobs.terminal import Bar
 from apps.jobs.worker import run_job
 from apps.repos.models import Repository, Schedule
 from apps.repos.registration import NewCredential, register_repository, request_sync
 
-WIDTH = 30
 POLL_SECONDS = 0.5
 
 
@@ -110,40 +108,3 @@ class Command(BaseCommand):
         self.stdout.write(done.outcome)
         for item in done.items.filter(warning=True).order_by("path")[:20]:
             self.stderr.write(f"{item.path}: {item.message or item.reason}")
-
-
-class Bar:
-    """A progress bar in a terminal, drawn from the row of the job by a thread with a connection of its own."""
-
-    def __init__(self, job: Job, out: TextIO) -> None:
-        self.job = job
-        self.out = out
-        self.ended = threading.Event()
-        self.thread = threading.Thread(target=self._draw, daemon=True) if out.isatty() else None
-
-    def __enter__(self) -> Bar:
-        if self.thread:
-            self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.ended.set()
-        if self.thread:
-            self.thread.join()
-            self.out.write("\r\x1b[K")
-            self.out.flush()
-
-    def _draw(self) -> None:
-        try:
-            while not self.ended.wait(POLL_SECONDS):
-                job = Job.objects.filter(pk=self.job.pk).first()
-                if job is None:
-                    return
-                share = job.percentage
-                filled = "#" * (WIDTH * (share or 0) // 100)
-                count = f"{job.done} of {job.total}" if job.total else ""
-                words = f"{share:3d} %" if share is not None else "  …  "
-                self.out.write(f"\r\x1b[K[{filled:<{WIDTH}}] {words} {job.stage or job.state_words} {count}")
-                self.out.flush()
-        finally:
-            connection.close()
