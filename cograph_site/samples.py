@@ -19,11 +19,15 @@ from django.db import transaction
 from apps.access.models import User
 from apps.access.origin import Origin, acting
 from apps.access.rules import Visibility
+from apps.collections.curation import create_collection
+from apps.collections.reading import close_shared_pool
+from apps.collections.uploads import upload_document
 from apps.repos.models import Repository
 from apps.repos.registration import register_repository, request_sync
 from cograph_site.models import GivenSample
 
 GUIDES = "local/cograph/docs"
+CANONICAL = "Canonical sample"
 
 
 def give(say: Callable[[str], None]) -> list[str]:
@@ -84,7 +88,27 @@ def make_guides(by: User) -> None:
     )
 
 
-SAMPLES: Mapping[str, Callable[[User], None]] = {f"repository {GUIDES}": make_guides}
+def make_canonical(by: User) -> None:
+    """A small collection of canonical pages: typed, linked, with one broken link and one page that is not there."""
+    collection = create_collection(
+        by=by,
+        name=CANONICAL,
+        visibility=Visibility.PUBLIC,
+        description="Decisions, modules, a runbook, a standard and a rejected approach that name each other.",
+    )
+    folder = Path(__file__).parent / "canonical_sample"
+    try:
+        for path in sorted(folder.rglob("*.md")):
+            key = path.relative_to(folder).as_posix()
+            upload_document(collection=collection, by=by, source_key=key, raw=path.read_bytes())
+    finally:
+        close_shared_pool()
+
+
+SAMPLES: Mapping[str, Callable[[User], None]] = {
+    f"repository {GUIDES}": make_guides,
+    f"collection {CANONICAL}": make_canonical,
+}
 
 
 def _guides_folder() -> Path:

@@ -9,7 +9,12 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from apps.access.models import User
+from apps.collections.curation import delete_collection
+from apps.collections.models import Collection, Document, DocumentLink
+from apps.indexing.models import IndexedSource
 from apps.jobs.models import Job
+from apps.jobs.queue import enqueue
+from apps.jobs.worker import run_job
 from apps.repos.models import Repository
 from apps.repos.registration import delete_repository
 from cograph_site import samples
@@ -24,25 +29,47 @@ def administrator() -> User:
 
 
 @pytest.fixture
+def otto() -> User:
+    return get_user_model().objects.create_user("otto")
+
+
+@pytest.fixture
 def said() -> list[str]:
     return []
 
 
 def test_the_guides_become_a_public_repository_with_its_first_sync(administrator: User, said: list[str]) -> None:
-    assert samples.give(said.append) == [f"repository {samples.GUIDES}"]
+    assert samples.give(said.append) == list(samples.SAMPLES)
     repository = Repository.objects.get(slug=samples.GUIDES)
     assert repository.visibility == "public"
     assert Job.objects.filter(kind="sync", source_id=repository.pk).count() == 1
     assert samples.give(said.append) == []
-    assert said == [f"added the sample repository {samples.GUIDES}"]
+    assert said == [f"added the sample {name}" for name in samples.SAMPLES]
+
+
+def test_the_canonical_sample_is_searchable_at_once_and_has_its_faults(
+    administrator: User, said: list[str], otto: User
+) -> None:
+    samples.give(said.append)
+    collection = Collection.objects.visible_to(otto).get(name=samples.CANONICAL)
+    assert Document.objects.filter(collection=collection, state="indexed").count() == 7
+    entry = IndexedSource.objects.get(source_id=collection.pk, store="md_collections")
+    assert entry.chunks >= 7
+    enqueue("resolve_links", source=collection)
+    for job in Job.objects.live().filter(kind="resolve_links"):
+        run_job(job.pk)
+    broken = DocumentLink.objects.filter(collection=collection, state="broken").values_list("href", flat=True)
+    assert sorted(broken) == ["../plans/capacity.md", "mod-alerting"]
 
 
 def test_portal_fact_31_deleted_samples_stay_away(administrator: User, said: list[str]) -> None:
     samples.give(said.append)
     delete_repository(repository=Repository.objects.get(slug=samples.GUIDES), by=administrator)
+    delete_collection(collection=Collection.objects.get(name=samples.CANONICAL), by=administrator)
     assert samples.give(said.append) == []
     samples.refresh_guides(said.append)
     assert not Repository.objects.visible_to(administrator).exists()
+    assert not Collection.objects.visible_to(administrator).exists()
 
 
 def test_declined_samples_are_not_given_later(administrator: User, said: list[str]) -> None:
