@@ -13,10 +13,10 @@ from apps.access.rest.schema import list_of
 from apps.access.rest.views import ApiView, Door
 from apps.collections import api_values as shape
 from apps.collections.api import InCollection
+from apps.collections.coverage import coverage_of
 from apps.collections.models import Collection, Document, DocumentState
 from apps.indexing.api_values import EmbedInput
 from apps.indexing.embedding.jobs import request as request_embedding
-from apps.indexing.vectors import embed_status
 from apps.jobs import control
 from apps.jobs.api import JobListQuery, job_page, queued, retried
 from apps.jobs.api_values import JobOutput, QueuedJobOutput
@@ -86,7 +86,7 @@ class EmbedStatusView(InCollection):
     def get(self, request: Any, collection_id: UUID) -> Response:
         documents = Document.objects.visible_to(self.viewer).filter(collection=self.collection)
         truncated = documents.filter(state=DocumentState.TRUNCATED).count()
-        return Response(shape.present_embed_status(embed_status(self.collection), truncated))
+        return Response(shape.present_embed_status(coverage_of(self.collection), truncated))
 
 
 class CollectionReembedView(InCollection):

@@ -18,12 +18,12 @@ from apps.access.pages import answer, paged, wants_fragment
 from apps.access.rules import Visibility
 from apps.access.viewers import Viewer, viewer_of
 from apps.collections import curation, presentation
+from apps.collections.coverage import coverage_of
 from apps.collections.keys import DOCUMENT_ENDINGS
 from apps.collections.lookup import collection_for, counted
 from apps.collections.models import Collection, Document, DocumentLink, DocumentState, LinkState
 from apps.collections.upload_views import upload_lines
 from apps.indexing.analyzer import languages
-from apps.indexing.vectors import embed_status
 from apps.jobs.models import Job
 from apps.jobs.presentation import JobLine
 
@@ -132,7 +132,7 @@ def _around(request: HttpRequest, viewer: Viewer, collection: Collection) -> dic
         .select_related("requested_by")
         .order_by("-created_at", "id")[:LATEST_JOBS]
     ]
-    status = embed_status(collection)
+    status = coverage_of(collection)
     uploads = upload_lines(viewer, collection, request.GET.getlist("upload"))
     shown = {one.line.job.pk for one in uploads}
     return {

@@ -1,0 +1,85 @@
+"""Uploads by real workers that are killed: `collections.md` fact 46, access facts 45, 47 and 48."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django_q.models import OrmQ
+
+from apps.access.models import User
+from apps.collections.curation import create_collection
+from apps.collections.models import Collection, Document, DocumentChunk, DocumentLink
+from apps.collections.uploads import stage_batch
+from apps.jobs.models import Job, Suspect
+from tests.jobs.conftest import LEASE, RENEW, SWEEP, Workers, finished
+
+pytestmark = [pytest.mark.workers, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def workers(transactional_db: None, tmp_path: Path, monkeypatch: Any) -> Iterator[Workers]:
+    jobs = replace(django_settings.COGRAPH.jobs, lease_seconds=LEASE, renew_seconds=RENEW, sweep_seconds=SWEEP)
+    monkeypatch.setattr(django_settings, "COGRAPH", replace(django_settings.COGRAPH, jobs=jobs))
+    (tmp_path / "break").mkdir()
+    started = Workers(tmp_path / "break")
+    started.environment |= {
+        "DJANGO_SETTINGS_MODULE": "tests.repos.worker_settings",
+        "COGRAPH_DATA_DIR": str(tmp_path / "var"),
+        "COGRAPH_EMBEDDING__BACKEND": "none",
+    }
+    started.start()
+    yield started
+    started.stop()
+
+
+def digest(collection: Collection) -> list[Any]:
+    """All derived rows, without ids."""
+    return [
+        list(model.objects.filter(collection=collection).order_by(*fields).values_list(*fields))  # type: ignore[attr-defined]
+        for model, fields in (
+            (Document, ("source_key", "title", "version", "chunk_count")),
+            (DocumentChunk, ("document__source_key", "chunk_index", "source", "start_line")),
+            (DocumentLink, ("document__source_key", "href", "lines")),
+        )
+    ]
+
+
+def entries(count: int) -> list[tuple[str, bytes, str | None]]:
+    return [
+        (f"p{n:03}.md", f"# Page {n}\n\n[next](p{n + 1:03}.md)\n\nWords of {n}.\n".encode(), None) for n in range(count)
+    ]
+
+
+def test_collections_fact_46_a_worker_killed_in_the_middle_of_an_upload(workers: Workers) -> None:
+    olga = User.objects.create_user("olga")
+    clean = create_collection(by=olga, name="Clean")
+    finished(stage_batch(collection=clean, by=olga, entries=entries(240)).job)
+    killed = create_collection(by=olga, name="Killed")
+    workers.arm("mid_batch")
+    job = finished(stage_batch(collection=killed, by=olga, entries=entries(240)).job)
+    assert not (workers.folder / "mid_batch").exists(), "the worker was never killed"
+    assert (job.status, job.attempts, job.counters["created"]) == ("success", 2, 240), job.error_message
+    assert digest(killed) == digest(clean)
+    assert Job.objects.filter(source_id=killed.pk, kind="upload").count() == 1
+
+    # The row is there and its message is not: the sweep sends it again.
+    lost = create_collection(by=olga, name="Lost")
+    staged = stage_batch(collection=lost, by=olga, entries=entries(3))
+    OrmQ.objects.all().delete()
+    assert finished(staged.job, seconds=60).counters["created"] == 3
+
+    # Access fact 48: a file that costs a worker each time costs itself only.
+    bad = create_collection(by=olga, name="Bad")
+    workers.arm("killer")
+    staged = stage_batch(collection=bad, by=olga, entries=[*entries(40), ("killer.md", b"# Killer", None)])
+    job = finished(staged.job, seconds=60)
+    workers.calm()
+    assert (job.status, job.warnings) == ("success", 1), job.error_message
+    assert Document.objects.filter(collection=bad).count() == 40
+    assert job.items.get(path="killer.md").state == "quarantined"
+    assert Suspect.objects.get().losses == 3
