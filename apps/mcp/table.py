@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from apps.knowledge_graph.vocabulary import EDGE_TYPES
 from apps.mcp.arguments import Argument, choice, flag, number, schema_of, text, words
 from apps.mcp.replies import Call, Reply
-from apps.mcp.tools import code, files, outlines, pages, routes, searching, sources
+from apps.mcp.tools import code, files, graphs, outlines, packs, pages, routes, searching, sources
 
 STATES = ("any", "ready", "syncing", "stale", "error", "never_synced", "empty", "not_found_upstream")
 CURSOR = text("next_cursor of the answer before, to go on.", high=500, default="")
@@ -80,6 +81,21 @@ TOOLS: tuple[Tool, ...] = (
         {"query": _query(512), "top_k": number("Sources of each kind.", 3, 1, 10, sizes=True)},
         routes.route_question,
         logged="query",
+    ),
+    Tool(
+        "cograph_context",
+        "Packs the sections of the documentation that a task needs into one answer under a budget of tokens, with "
+        "pointers to what surrounds them and what was cut. "
+        "Use it when you begin any piece of work. "
+        "Not for one fact (cograph_retrieve) and not for a symbol (cograph_search_code).",
+        {
+            "task": text("What you are about to do, in plain words.", high=4000, low=1, required=True, query=True),
+            "max_tokens": number("Budget of the pack.", 8000, 500, 24000, sizes=True),
+            "repository": _repository(),
+            "collection": _collection(),
+        },
+        packs.context_pack,
+        logged="task",
     ),
     Tool(
         "cograph_outline",
@@ -249,6 +265,31 @@ TOOLS: tuple[Tool, ...] = (
             "limit": number("Symbols.", 50, 1, 100, sizes=True),
         },
         code.related,
+    ),
+    Tool(
+        "cograph_graph",
+        "Shows typed relations of canonical pages (decisions, modules, runbooks and others) with the text that states "
+        "them, what superseded what, the way between two pages, and findings. "
+        "Use it to learn which decision holds, and what depends on what. "
+        "Not for calls in code (cograph_related) and not for plain documents (cograph_retrieve).",
+        {
+            "repository": text(REPOSITORY, high=255, default=""),
+            "collection": text(COLLECTION, high=64, default=""),
+            "node": text("Uid, alias or path of a page; needed for every view but lint.", high=1024, default=""),
+            "view": choice(
+                "neighbourhood: what surrounds it; node: all of its relations; chain: oldest to current; path: the way "
+                "to another page; lint: findings.",
+                "neighbourhood",
+                *graphs.VIEWS,
+            ),
+            "to": text("The other page, for the view path.", high=1024, default=""),
+            "depth": number("Steps.", 1, 1, 3),
+            "direction": choice("Along relations, against them, or both.", "both", "both", "out", "in"),
+            "types": words("Only these types of relation.", *EDGE_TYPES),
+            "limit": number("Pages, relations or findings.", 50, 1, 200, sizes=True),
+        },
+        graphs.graph,
+        exactly_one=("repository", "collection"),
     ),
 )
 

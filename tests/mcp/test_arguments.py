@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,11 +20,29 @@ from apps.mcp.table import TOOLS
 from apps.retrieval.models import QueryLogEntry
 from tests.mcp.conftest import Land
 
+NAMES = """
+repositories collections route context outline repository_readme retrieve search_code collection_search read_node
+read_file_range doc_page collection_document read_chunk related graph
+"""
+GOLDEN = Path(__file__).with_name("golden.json")
+
+
+def test_api_16_names_order_and_texts_are_pinned() -> None:
+    """What agents read. After a change that is meant: run this file with WRITE_GOLDEN=1 and read the diff."""
+    now = {
+        "instructions": INSTRUCTIONS,
+        "tools": [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in tool_definitions()],
+    }
+    text_ = json.dumps(now, indent=1, ensure_ascii=False) + "\n"
+    if os.environ.get("WRITE_GOLDEN"):
+        GOLDEN.write_text(text_, encoding="utf-8")
+    assert GOLDEN.read_text(encoding="utf-8") == text_
+
 
 def test_api_fact_31_the_list_of_tools() -> None:
     listed = tool_definitions()
     assert [one.name for one in listed] == [tool.name for tool in TOOLS]
-    names = {tool.name for tool in TOOLS}
+    assert [tool.name for tool in TOOLS] == [f"cograph_{name}" for name in NAMES.split()]
     for one in listed:
         assert one.input_schema["additionalProperties"] is False
         assert one.annotations is not None
@@ -36,7 +56,6 @@ def test_api_fact_31_the_list_of_tools() -> None:
         assert one.name not in description[against:]
         for argument in one.input_schema["properties"].values():
             assert argument["description"], one.name
-    assert names
     whole = json.dumps([one.model_dump(by_alias=True, exclude_none=True) for one in listed], ensure_ascii=False)
     assert tokens_of(whole) <= 8000
 

@@ -1,0 +1,273 @@
+"""The knowledge graph: a page and its relations, what surrounds it, what replaced it, the way to another, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from apps.collections import catalogue as collections
+from apps.knowledge_graph.lint import lint_seen
+from apps.knowledge_graph.lookup import chain_of, nodes_called
+from apps.knowledge_graph.models import GraphSource
+from apps.knowledge_graph.reader import Reader, SeenEdge, SeenNode, open_graph
+from apps.knowledge_graph.walks import Filters, neighbourhood, newest, shortest_path
+from apps.mcp.bounds import fenced, one_line
+from apps.mcp.errors import ToolError
+from apps.mcp.freshness import line_of
+from apps.mcp.replies import Call, Reply
+from apps.repos import catalogue as repos
+
+VIEWS = ("neighbourhood", "node", "chain", "path", "lint")
+CANDIDATES = 5
+HEADER_KEYS = 20
+EVIDENCE_CHARS = 300
+
+
+def graph(call: Call) -> Reply:
+    view = call["view"]
+    if view != "lint" and not call["node"].strip():
+        raise ToolError("invalid_argument", f'"node" is required for the view {view}: uid, alias or path of a page')
+    if (view == "path") != bool(call["to"].strip()):
+        raise ToolError("invalid_argument", '"to" belongs to the view path: uid, alias or path of the other page')
+    source: Any
+    if call["repository"]:
+        source = repos.repository_at(call.viewer, call["repository"])
+    else:
+        source = collections.collection_at(call.viewer, call["collection"])
+    reply = _VIEWS[view](call, source)
+    reply.freshness = [line_of(source, call.now)]
+    return reply
+
+
+def _opened(call: Call, source: Any) -> tuple[Reader, GraphSource, SeenNode]:
+    reader, held = open_graph(call.viewer, source)
+    node = _one(reader, held, call["node"])
+    if held is None:
+        raise AssertionError("a node of no graph")
+    return reader, held, node
+
+
+def _one(reader: Reader, held: GraphSource | None, name: str) -> SeenNode:
+    """Raises NotFound, ToolError ``ambiguous`` with up to five candidates."""
+    found = nodes_called(reader, held, name)
+    if len(found) > 1:
+        shown = "; ".join(f"{node.uid} ({node.node_type}) {one_line(node.label, 80)}" for node in found[:CANDIDATES])
+        raise ToolError("ambiguous", f"{len(found)} pages bear this name; give the uid of one: {shown}")
+    return found[0]
+
+
+def _neighbourhood(call: Call, source: Any) -> Reply:
+    reader, held, node = _opened(call, source)
+    filters = Filters(types=tuple(call["types"] or ()), direction=call["direction"])
+    around = neighbourhood(
+        reader, held.pk, node, depth=call["depth"], filters=filters, max_nodes=min(200, call["limit"] + 1)
+    )
+    return _picture(
+        call, reader, held, around.nodes, around.edges, truncated=around.truncated, hops=around.hops,
+        title=f"around {_named(node)}",
+    )  # fmt: skip
+
+
+def _node(call: Call, source: Any) -> Reply:
+    reader, held, node = _opened(call, source)
+    edges = [
+        edge for edge in reader.edges_at(held.pk, [node.uid]) if not call["types"] or edge.edge_type in call["types"]
+    ]
+    outward = [edge for edge in edges if edge.from_uid == node.uid]
+    inward = [edge for edge in edges if edge.from_uid != node.uid]
+    wanted = {"both": [*outward, *inward], "out": outward, "in": inward}[call["direction"]]
+    shown = wanted[: call["limit"]]
+    others = reader.nodes(held.pk, {uid for edge in shown for uid in (edge.from_uid, edge.to_uid)} | {node.uid})
+    nodes = [node, *(others[uid] for uid in sorted(others) if uid != node.uid)]
+    reply = _picture(
+        call, reader, held, nodes, shown, truncated=len(shown) < len(wanted), title=_named(node)
+    )  # fmt: skip
+    page = reader.pages([node.page]).get(node.page) if node.page is not None else None
+    facts = []
+    if page is not None:
+        facts.append(f"page: {one_line(page.path, 300)} · header {page.header_state}")
+        facts += [
+            f"{one_line(str(key), 40)}: {one_line(str(value), 200)}"
+            for key, value in list(page.header.items())[:HEADER_KEYS]
+        ]
+    else:
+        facts.append("no page: only links name it.")
+    replaced = newest(reader, [(held.pk, node.uid)]).get((held.pk, node.uid))
+    if replaced is not None:
+        ends = ", ".join(_named(met.node) for met in replaced.ends)
+        facts.append("superseded in a cycle: there is no newest page." if replaced.cycle else f"superseded by: {ends}")
+    facts.append(f"{len(outward)} relations out, {len(inward)} in")
+    reply.blocks = [reply.blocks[0], "\n".join(facts), *reply.blocks[1:]]
+    reply.meta |= {"degree": {"out": len(outward), "in": len(inward)}}
+    return reply
+
+
+def _chain(call: Call, source: Any) -> Reply:
+    reader, held, node = _opened(call, source)
+    chain = chain_of(reader, held, node)
+    lines = []
+    for place, one in enumerate(chain.nodes, start=1):
+        marks = [one.status or "no status"]
+        if one.uid in chain.current:
+            marks.append("CURRENT")
+        if one.uid in chain.cycle:
+            marks.append("in a cycle")
+        if one.uid == node.uid:
+            marks.append("asked about")
+        lines.append(f"{place}. {_named(one)} · {', '.join(marks)}")
+    closing = []
+    if len(chain.nodes) == 1:
+        closing.append("Nothing superseded it and it superseded nothing.")
+    if chain.cycle:
+        closing.append("cycle: these pages supersede each other, so that none of them is the newest (KG108).")
+    if chain.truncated:
+        closing.append("truncated: the line of supersession is longer.")
+    return Reply(
+        blocks=["oldest to newest:\n" + "\n".join(lines), *_evidence(reader, held, chain.edges, call.room.chars // 3)],
+        closing=closing,
+        meta={
+            "returned": len(chain.nodes),
+            "total": len(chain.nodes),
+            "items": [{"uid": one.uid, "current": one.uid in chain.current} for one in chain.nodes],
+            "cycle": sorted(chain.cycle),
+            "truncated": chain.truncated,
+        },
+    )
+
+
+def _path(call: Call, source: Any) -> Reply:
+    reader, held, node = _opened(call, source)
+    other = _one(reader, held, call["to"])
+    way = shortest_path(reader, held.pk, node.uid, other.uid)
+    if not way.nodes:
+        told = "The search was given up: too many pages lie between." if way.truncated else "There is no way."
+        return Reply(
+            blocks=[f"from {_named(node)} to {_named(other)}"],
+            closing=[f"0 steps. {told}"],
+            meta={"returned": 0, "total": 0, "items": [], "truncated": way.truncated},
+        )
+    return _picture(
+        call, reader, held, way.nodes, way.edges, truncated=way.truncated,
+        title=f"from {_named(node)} to {_named(other)}, {len(way.nodes) - 1} steps", ordered=True,
+    )  # fmt: skip
+
+
+def _lint(call: Call, source: Any) -> Reply:
+    found = lint_seen(call.viewer, source)
+    if call["node"].strip():
+        reader, held = open_graph(call.viewer, source)
+        page = _one(reader, held, call["node"]).page
+        found = [one for one in found if one.page_id == page]
+    shown = found[: call["limit"]]
+    lines = []
+    size = 0
+    for one in shown:
+        place = f"{one_line(one.path, 200)}:{one.line}" if one.line else one_line(one.path, 200)
+        line = f"- {one.severity} {one.rule} {place}: {one_line(one.message, 300)}"
+        size += len(line) + 1
+        if size > call.room.chars:
+            break
+        lines.append(line)
+    closing = [f"{len(lines)} of {len(found)} findings."]
+    if len(lines) < len(found):
+        closing.append("truncated: raise limit, or name a node.")
+    return Reply(
+        blocks=["\n".join(lines)],
+        closing=closing,
+        meta={
+            "returned": len(lines),
+            "total": len(found),
+            "items": [{"rule": one.rule, "path": one.path, "line": one.line} for one in shown[: len(lines)]],
+            "truncated": len(lines) < len(found),
+        },
+    )
+
+
+_VIEWS: dict[str, Callable[[Call, Any], Reply]] = {
+    "neighbourhood": _neighbourhood,
+    "node": _node,
+    "chain": _chain,
+    "path": _path,
+    "lint": _lint,
+}
+
+
+def _named(node: SeenNode) -> str:
+    kind = "no page yet" if node.dangling else f"{node.node_type}, {node.status}"
+    return f"{node.uid} ({kind}) {one_line(node.label, 120)}"
+
+
+def _picture(
+    call: Call,
+    reader: Reader,
+    held: GraphSource,
+    nodes: Sequence[SeenNode],
+    edges: Sequence[SeenEdge],
+    *,
+    truncated: bool,
+    title: str,
+    hops: dict[str, int] | None = None,
+    ordered: bool = False,
+) -> Reply:
+    """Nodes, edges with type, weight and provenance, and the text that says so."""
+    pages = reader.pages([node.page for node in nodes])
+    node_lines = []
+    for place, node in enumerate(nodes, start=1):
+        page = pages.get(node.page) if node.page is not None else None
+        mark = f"{place}. " if ordered else "- "
+        far = f" · {hops[node.uid]} steps" if hops and hops.get(node.uid) else ""
+        node_lines.append(f"{mark}{_named(node)}{far}" + (f" · {one_line(page.path, 200)}" if page else ""))
+    edge_lines = [
+        f"- {edge.from_uid} {edge.edge_type} {edge.to_uid} · weight {edge.weight.normalize():f} · {edge.provenance}"
+        + (" (by page types)" if edge.type_source == "matrix" else "")
+        for edge in edges
+    ]
+    room = call.room.chars // 3
+    shown_nodes, shown_edges = _fitting(node_lines, room), _fitting(edge_lines, room)
+    truncated = truncated or len(shown_nodes) < len(node_lines) or len(shown_edges) < len(edge_lines)
+    blocks = [title, "\n".join([f"pages ({len(nodes)}):", *shown_nodes])]
+    if edge_lines:
+        blocks.append("\n".join([f"relations ({len(edges)}):", *shown_edges]))
+        blocks += _evidence(reader, held, edges[: len(shown_edges)], room)
+    closing = ["truncated: there is more; narrow with types or direction, or raise limit."] if truncated else []
+    return Reply(
+        blocks=blocks,
+        closing=closing,
+        meta={
+            "returned": len(shown_nodes),
+            "total": len(nodes),
+            "truncated": truncated,
+            "items": [{"uid": node.uid} for node in nodes],
+            "edges": [edge.uid for edge in edges],
+        },
+    )
+
+
+def _evidence(reader: Reader, held: GraphSource, edges: Iterable[SeenEdge], room: int) -> list[str]:
+    """For each edge the first place that says so, as quoted source."""
+    uids = [edge.uid for edge in edges]
+    if not uids:
+        return []
+    found = reader.evidence(held.pk, uids)
+    first = {uid: rows[0] for uid, rows in found.items() if rows}
+    pages = reader.pages([row.page_id for row in first.values()])
+    lines = []
+    for uid in uids:
+        row = first.get(uid)
+        if row is None:
+            continue
+        page = pages.get(row.page_id)
+        place = f"{one_line(page.path, 200)}:{row.line}" if page else f"line {row.line}"
+        lines.append(f"{uid}\t{place}\t{one_line(row.raw, EVIDENCE_CHARS)}")
+    lines = _fitting(lines, room)
+    return ["evidence (relation, place, text as written):\n" + fenced("\n".join(lines))] if lines else []
+
+
+def _fitting(lines: Sequence[str], room: int) -> list[str]:
+    shown, size = [], 0
+    for line in lines:
+        size += len(line) + 1
+        if size > room:
+            break
+        shown.append(line)
+    return shown
