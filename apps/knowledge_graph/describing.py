@@ -1,0 +1,317 @@
+"""What faces show of a graph, as values: lists, one node, the picture. Pages, API and MCP take the same functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from apps.access.errors import NotFound
+from apps.knowledge_graph.crossing import CrossLink, cross_links
+from apps.knowledge_graph.lint import lint_seen
+from apps.knowledge_graph.models import GraphSource
+from apps.knowledge_graph.reader import Overlay, Reader, SeenEdge, SeenNode, edge_of, node_of
+from apps.knowledge_graph.resolution import evidence_order
+from apps.knowledge_graph.storing.rows import evidence_row, occurrence_value
+from apps.knowledge_graph.values import EvidenceValue
+from apps.knowledge_graph.vocabulary import EDGE_TYPES
+from apps.knowledge_graph.walks import Filters, Newest, edges_between, newest
+
+if TYPE_CHECKING:
+    from apps.access.sources import Source
+    from apps.access.viewers import Viewer
+
+PICTURE_NODES, PICTURE_EDGES = 150, 400
+MOST_PICTURE_NODES, MOST_PICTURE_EDGES = 500, 1500
+
+
+@dataclass(frozen=True, slots=True)
+class ListedNode:
+    node: SeenNode
+    tags: tuple[str, ...]
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFilters:
+    types: Sequence[str] = ()
+    status: Sequence[str] = ()
+    dangling: bool | None = None
+    tag: str = ""
+    q: str = ""
+
+
+_LISTED = (
+    " FROM {nodes} n LEFT JOIN kb_pages p ON p.id = n.page_id WHERE n.source_id = %(source)s"
+    " AND (cardinality(%(types)s::text[]) = 0 OR n.node_type = ANY(%(types)s::text[]))"
+    " AND (cardinality(%(status)s::text[]) = 0 OR n.status = ANY(%(status)s::text[]))"
+    " AND (%(dangling)s::boolean IS NULL OR n.dangling = %(dangling)s::boolean)"
+    " AND (%(tag)s = '' OR p.header -> 'tags' @> to_jsonb(%(tag)s::text))"
+    " AND (%(q)s = '' OR strpos(lower(n.label), lower(%(q)s)) > 0 OR strpos(n.node_uid, lower(%(q)s)) > 0)"
+)
+
+
+def list_nodes(
+    reader: Reader, graph: GraphSource | None, filters: NodeFilters, *, after: str = "", limit: int = 25
+) -> tuple[list[ListedNode], int]:
+    """Up to ``limit`` nodes with uids behind ``after``, and how many there are in all. ``q`` is taken literally."""
+    if graph is None:
+        return [], 0
+    params = {
+        "source": graph.pk,
+        "types": list(filters.types),
+        "status": list(filters.status),
+        "dangling": filters.dangling,
+        "tag": filters.tag,
+        "q": filters.q.strip(),
+    }
+    rows = reader.rows(
+        "WITH matched AS MATERIALIZED (SELECT n.*, p.header -> 'tags' AS tags, p.header ->> 'summary' AS summary"  # noqa: S608
+        f"{_LISTED}) SELECT matched.*, counted.total FROM (SELECT count(*) AS total FROM matched) counted"
+        " LEFT JOIN matched ON matched.node_uid > %(after)s ORDER BY matched.node_uid LIMIT %(limit)s",
+        **params,
+        after=after,
+        limit=limit,
+    )
+    total = rows[0]["total"] if rows else 0
+    found = [
+        ListedNode(node_of(row), tuple(_json(row["tags"]) or ()), row["summary"] or "")
+        for row in rows
+        if row["node_uid"] is not None
+    ]
+    return found, total
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEvidence:
+    """One place that says so. ``raw`` is the text as written, ``section`` the headings above it."""
+
+    path: str
+    line: int
+    column: int
+    raw: str
+    provenance: str
+    section: tuple[str, ...]
+    anchor: str
+    label: str
+    embed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEdge:
+    edge: SeenEdge
+    other: SeenNode
+    evidence: tuple[ShownEvidence, ...]
+
+    @property
+    def by_page_types(self) -> bool:
+        """Nobody has written the type: the types of the two pages gave it."""
+        return self.edge.type_source == "matrix"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDetail:
+    """A node with everything a reader may know of it. ``header`` is empty while it dangles."""
+
+    node: SeenNode
+    path: str
+    document: UUID | None
+    header: Mapping[str, Any]
+    header_state: str
+    outgoing: tuple[ShownEdge, ...]
+    incoming: tuple[ShownEdge, ...]
+    cross_links: tuple[CrossLink, ...]
+    newest: Newest | None
+    findings: tuple[Mapping[str, Any], ...] = field(default=())
+
+
+_EDGES_OF_ONE = (
+    "SELECT e.source_id, e.edge_uid, e.from_uid, e.to_uid, e.edge_type, e.weight, e.provenance, e.type_source,"
+    " e.payload, n.node_uid, n.node_type, n.label, n.status, n.priority, n.page_id, n.dangling,"
+    " (SELECT json_agg(json_build_object('path', p.path, 'line', v.line, 'column', v.\"column\", 'raw', v.raw,"
+    " 'provenance', v.provenance, 'stated', v.stated_type, 'section', v.heading_path, 'anchor', v.anchor,"
+    " 'label', v.label, 'embed', v.embed)) FROM kb_evidence v JOIN kb_pages p ON p.id = v.page_id"
+    " WHERE v.source_id = e.source_id AND v.edge_uid = e.edge_uid AND v.page_id <> ALL(%(laid_over)s)) AS evidence"
+    " FROM {edges} e JOIN {nodes} n ON n.source_id = e.source_id AND n.node_uid ="
+    " CASE WHEN e.from_uid = %(uid)s THEN e.to_uid ELSE e.from_uid END"
+    " WHERE e.source_id = %(source)s AND (e.from_uid = %(uid)s OR e.to_uid = %(uid)s)"
+)
+
+
+def node_detail(viewer: Viewer, source: Source, reader: Reader, graph: GraphSource | None, uid: str) -> NodeDetail:
+    """One node. Raises NotFound alike for hidden, purged and invented uids that nothing in view links."""
+    if graph is None:
+        raise NotFound
+    rows = reader.rows(
+        "SELECT n.*, p.path, p.header, p.header_state, COALESCE(p.repository_document_id, p.document_id) AS document,"
+        ' (SELECT json_agg(f ORDER BY f.line) FROM (SELECT rule, severity, path, line, "column", message, hint'
+        " FROM kb_lint_findings WHERE page_id = n.page_id) f) AS findings,"
+        " (SELECT json_agg(r ORDER BY r.line, r.id) FROM kb_cross_source_references r WHERE r.page_id = n.page_id)"
+        " AS crossing FROM {nodes} n LEFT JOIN kb_pages p ON p.id = n.page_id"
+        " WHERE n.source_id = %(source)s AND n.node_uid = %(uid)s",
+        source=graph.pk,
+        uid=uid,
+    )
+    if not rows:
+        raise NotFound
+    row = rows[0]
+    node = node_of(row)
+    overlay = reader.overlays.get(graph.pk) or Overlay()
+    edges = reader.rows(_EDGES_OF_ONE, source=graph.pk, uid=uid, laid_over=list(overlay.pages))
+    laid_over = _laid_over_evidence(reader, graph, overlay)
+    outgoing: list[ShownEdge] = []
+    incoming: list[ShownEdge] = []
+    for one in edges:
+        evidence = laid_over.get(one["edge_uid"]) or _evidence(_json(one["evidence"]) or [])
+        shown = ShownEdge(edge_of(one), node_of(one), evidence)
+        (outgoing if shown.edge.from_uid == uid else incoming).append(shown)
+    rank = {name: place for place, name in enumerate(EDGE_TYPES)}
+    for shown_edges in (outgoing, incoming):
+        shown_edges.sort(key=lambda each: (rank[each.edge.edge_type], each.other.uid))
+    findings = _json(row["findings"]) or []
+    if overlay.pages and node.page is not None:
+        # Stored findings know of the trash; this reader does not.
+        findings = [
+            {
+                "rule": each.rule,
+                "severity": each.severity,
+                "path": each.path,
+                "line": each.line,
+                "column": each.column,
+                "message": each.message,
+                "hint": each.hint,
+            }
+            for each in lint_seen(viewer, source)
+            if each.page_id == node.page
+        ]
+    return NodeDetail(
+        node,
+        row["path"] or "",
+        row["document"],
+        _json(row["header"]) or {},
+        row["header_state"] or "",
+        tuple(outgoing),
+        tuple(incoming),
+        cross_links(viewer, _json(row["crossing"]) or []),
+        newest(reader, [(graph.pk, uid)]).get((graph.pk, uid)),
+        tuple(findings),
+    )
+
+
+def _evidence(rows: Sequence[Mapping[str, Any]]) -> tuple[ShownEvidence, ...]:
+    from apps.knowledge_graph.vocabulary import strength
+
+    ordered = sorted(
+        rows, key=lambda row: (strength(row["provenance"], row["stated"] is not None), row["line"], row["column"])
+    )
+    return tuple(
+        ShownEvidence(
+            row["path"],
+            row["line"],
+            row["column"],
+            row["raw"],
+            row["provenance"],
+            tuple(row["section"]),
+            row["anchor"],
+            row["label"],
+            row["embed"],
+        )
+        for row in ordered
+    )
+
+
+def _laid_over_evidence(reader: Reader, graph: GraphSource, overlay: Overlay) -> dict[str, tuple[ShownEvidence, ...]]:
+    if not overlay.evidence:
+        return {}
+    paths = {key: page.path for key, page in reader.pages({page for page, _ in overlay.evidence}).items()}
+    groups: dict[str, list[tuple[int, EvidenceValue]]] = {}
+    for page_id, value in overlay.evidence:
+        if value.edge_uid:
+            groups.setdefault(value.edge_uid, []).append((page_id, value))
+    found: dict[str, tuple[ShownEvidence, ...]] = {}
+    for uid, values in groups.items():
+        values.sort(key=lambda pair: evidence_order(pair[1]))
+        shown = []
+        for page_id, value in values:
+            occurrence = occurrence_value(evidence_row(value, source_id=graph.pk, page_id=page_id, ordinal=0))
+            shown.append(
+                ShownEvidence(
+                    paths.get(page_id, ""),
+                    occurrence.line,
+                    occurrence.column,
+                    occurrence.raw,
+                    occurrence.provenance,
+                    occurrence.heading_path,
+                    occurrence.anchor,
+                    occurrence.label,
+                    occurrence.embed,
+                )
+            )
+        found[uid] = tuple(shown)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The strongest part of a graph. ``degrees`` count what the reader sees of the whole graph within the filters."""
+
+    nodes: tuple[SeenNode, ...]
+    degrees: Mapping[str, int]
+    edges: tuple[SeenEdge, ...]
+    total_nodes: int
+    truncated: bool
+
+
+def picture(
+    reader: Reader,
+    graph: GraphSource | None,
+    filters: Filters,
+    *,
+    node_types: Sequence[str] = (),
+    min_weight: float = 0,
+    max_nodes: int = PICTURE_NODES,
+    max_edges: int = PICTURE_EDGES,
+) -> Picture:
+    """The nodes with the most edges within the filters, then by uid, and the edges between them."""
+    if graph is None:
+        return Picture((), {}, (), 0, False)
+    from apps.knowledge_graph.vocabulary import PROVENANCES
+
+    provenance = filters.provenance or [name for name in PROVENANCES if name != "inferred" or filters.inferred]
+    rows = reader.rows(
+        "WITH kept AS MATERIALIZED (SELECT n.* FROM {nodes} n WHERE n.source_id = %(source)s"
+        " AND (cardinality(%(kinds)s::text[]) = 0 OR n.node_type = ANY(%(kinds)s::text[]))"
+        " AND (cardinality(%(status)s::text[]) = 0 OR n.status = ANY(%(status)s::text[]))),"
+        " ends AS (SELECT e.from_uid, e.to_uid FROM {edges} e JOIN kept a ON a.node_uid = e.from_uid"
+        " JOIN kept b ON b.node_uid = e.to_uid WHERE e.source_id = %(source)s"
+        " AND e.edge_type = ANY(%(types)s::text[]) AND e.provenance = ANY(%(provenance)s::text[])"
+        " AND e.weight >= %(least)s),"
+        " degrees AS (SELECT uid, count(*) AS degree FROM (SELECT from_uid AS uid FROM ends UNION ALL"
+        " SELECT to_uid FROM ends) both_ends GROUP BY uid)"
+        " SELECT kept.*, COALESCE(d.degree, 0) AS degree, count(*) OVER () AS total FROM kept"
+        " LEFT JOIN degrees d ON d.uid = kept.node_uid ORDER BY degree DESC, kept.node_uid LIMIT %(limit)s",
+        source=graph.pk,
+        kinds=list(node_types),
+        status=list(filters.status),
+        types=list(filters.types or EDGE_TYPES),
+        provenance=list(provenance),
+        least=min_weight,
+        limit=max_nodes,
+    )
+    nodes = tuple(node_of(row) for row in rows)
+    uids = [node.uid for node in nodes]
+    edges = edges_between(reader, graph.pk, uids, filters, limit=max_edges + 1, min_weight=min_weight)
+    total = rows[0]["total"] if rows else 0
+    return Picture(
+        nodes,
+        {row["node_uid"]: row["degree"] for row in rows},
+        tuple(edges[:max_edges]),
+        total,
+        total > len(nodes) or len(edges) > max_edges,
+    )
+
+
+def _json(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
