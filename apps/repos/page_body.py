@@ -99,11 +99,12 @@ def _answers(repository: Repository, links: Iterable[RepositoryDocumentLink]) ->
     found: dict[tuple[str, str, bool], tuple[str | None, str, str]] = {}
     for link in links:
         key = ("" if link.image else link.link_type, link.href, link.image)
-        found[key] = _answer(repository, link)
+        found[key] = link_answer(repository, link)
     return tuple(sorted(found.items(), key=lambda pair: pair[0]))
 
 
-def _answer(repository: Repository, link: RepositoryDocumentLink) -> tuple[str | None, str, str]:
+def link_answer(repository: Repository, link: RepositoryDocumentLink) -> tuple[str | None, str, str]:
+    """Address, state and reason of a link as pages show it; its target document is fetched."""
     if link.state == LinkState.EXTERNAL:
         return link.href, "external", ""
     if link.target_document is not None:

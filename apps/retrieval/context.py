@@ -242,7 +242,7 @@ def _pointer(tier: Tier, document: Document, unit: SectionUnit, why: str) -> Poi
     heading = " › ".join(unit.heading_path) or document.title
     location = f"{document.path}{'#' + unit.anchor if unit.anchor else ''}:{unit.start}-{unit.end}"
     tokens = math.ceil(document.size(unit) / 3)
-    return Pointer(tier, heading, location, document.address(unit.anchor), tokens, why)
+    return Pointer(tier, heading, location, document.address(unit.anchor), tokens, why, document.id)
 
 
 def _distinct(pointers: Sequence[Pointer], parts: Sequence[Part]) -> list[Pointer]:

@@ -66,6 +66,7 @@ class Pointer:
     url: str
     tokens: int
     why: str
+    document_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,17 @@
     if (field.matches?.("[data-submits]")) field.form.requestSubmit();
   });
 
+  /* ---- Context: choosing a part marks its node in the picture, and the other way round ------------------------- */
+  const mark = (number) => $$("[data-doc]").forEach((one) => one.toggleAttribute("data-chosen", one.dataset.doc === number));
+  ["click", "focusin"].forEach((name) => document.addEventListener(name, (event) => {
+    const held = event.target.closest?.("[data-doc]");
+    if (held) mark(held.dataset.doc);
+  }));
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-widens]");
+    if (button) button.setAttribute("aria-pressed", String($(button.dataset.widens).toggleAttribute("data-wide")));
+  });
+
   /* ---- Filtering a list that is already on the page ----------------------------------------------------------- */
   document.addEventListener("input", (event) => {
     const field = event.target.closest?.("[data-filters]");
@@ -231,7 +242,9 @@
     });
   });
 
-  const prepare = (root) => { remember(root); copyButtons(root); contents(root); passages(root); frames(root); drops(root); };
+  const reveal = (root) => $$("[data-widens]", root).forEach((button) => { button.hidden = false; });
+
+  const prepare = (root) => { reveal(root); remember(root); copyButtons(root); contents(root); passages(root); frames(root); drops(root); };
   document.addEventListener("DOMContentLoaded", () => { prepare(document); lines(); });
   document.addEventListener("htmx:afterSwap", (event) => prepare(event.target));
 

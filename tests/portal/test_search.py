@@ -11,35 +11,11 @@ import pytest
 
 from apps.jobs.worker import run_job
 from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentChunk
-from apps.repos.registration import register_repository, request_sync
-from tests.portal.worlds import commit, upstream_of
+from apps.repos.registration import request_sync
+from tests.portal.worlds import commit
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loud_templates")]
 HTMX = {"HX-Request": "true"}
-
-
-@pytest.fixture
-def synced(world: Any, tmp_path: Path, settings: Any) -> Callable[..., Repository]:
-    import dataclasses
-
-    settings.COGRAPH = dataclasses.replace(
-        settings.COGRAPH,
-        data_dir=str(tmp_path / "var"),
-        embedding=dataclasses.replace(settings.COGRAPH.embedding, backend="none"),
-    )
-
-    def make(name: str = "handbook", visibility: str = "public", files: Any = None) -> Repository:
-        path = upstream_of(tmp_path / "acme" / name)
-        commit(path, files or {})
-        ada = world.people["ada"]
-        repository = register_repository(
-            by=ada, git_url=str(path), slug=f"local/acme/{name}", trusted_path=True, visibility=visibility, sync=False
-        ).repository
-        assert run_job(request_sync(repository=repository, by=ada).job.pk)
-        repository.refresh_from_db()
-        return repository
-
-    return make
 
 
 def test_search_page_finds_marks_and_explains(world: Any, synced: Callable[..., Repository]) -> None:

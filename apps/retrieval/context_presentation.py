@@ -1,0 +1,148 @@
+"""A pack as the context page shows it: bodies as rendered Markdown, places numbered alike in list and picture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from apps.collections.models import Document as CollectionDocument
+from apps.collections.models import DocumentLink
+from apps.collections.presentation import link_lines
+from apps.markup.parsing import parse
+from apps.markup.rendering import render
+from apps.markup.rendering.resolved import Resolved
+from apps.markup.values import Asset, Decoded, Limits, Link, Skipped
+from apps.repos.models import RepositoryDocument, RepositoryDocumentLink
+from apps.repos.page_body import link_answer
+from apps.retrieval.packing import Pack, Part, Pointer
+
+if TYPE_CHECKING:
+    from apps.access.viewers import Viewer
+
+SAMPLES = 3
+_HEADING = re.compile(r"(</?h)([1-6])\b")
+_LOWER = {"1": "4", "2": "4", "3": "5", "4": "5", "5": "6", "6": "6"}
+
+TIER_STYLES = {"seed": "accent", "graph": "info", "link": "ok", "code reference": "warn", "co-located": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class PartLine:
+    part: Part
+    number: int
+    """Of its document; the node in the picture bears the same."""
+    is_first: bool
+    html: str
+    """Safe HTML made by ``apps.markup.rendering``, its headings lowered below those of the page; empty when the body
+    is to be shown as it stands."""
+
+    @property
+    def style(self) -> str:
+        return TIER_STYLES[self.part.tier]
+
+    @property
+    def heading(self) -> str:
+        return " › ".join(self.part.heading_path) or self.part.title
+
+
+@dataclass(frozen=True, slots=True)
+class PointerLine:
+    pointer: Pointer
+    number: int | None
+    is_first: bool
+
+    @property
+    def style(self) -> str:
+        return TIER_STYLES[self.pointer.tier]
+
+
+@dataclass(frozen=True, slots=True)
+class PackBody:
+    parts: Sequence[PartLine]
+    pointers: Sequence[PointerLine]
+
+
+def numbers_of(pack: Pack) -> dict[UUID, int]:
+    """Documents of the pack, numbered from 1 in their order."""
+    ids = [part.document_id for part in pack.parts] + [one.document_id for one in pack.pointers if one.document_id]
+    return {id_: number for number, id_ in enumerate(dict.fromkeys(ids), start=1)}
+
+
+def pack_body(pack: Pack) -> PackBody:
+    numbers = numbers_of(pack)
+    answers = _answers([part.document_id for part in pack.parts])
+    seen: set[UUID] = set()
+    parts, pointers = [], []
+    for part in pack.parts:
+        html = _rendered(part, answers.get(part.document_id, {}))
+        parts.append(PartLine(part, numbers[part.document_id], part.document_id not in seen, html))
+        seen.add(part.document_id)
+    for pointer in pack.pointers:
+        id_ = pointer.document_id
+        pointers.append(PointerLine(pointer, numbers[id_] if id_ else None, id_ is not None and id_ not in seen))
+        if id_ is not None:
+            seen.add(id_)
+    return PackBody(tuple(parts), tuple(pointers))
+
+
+Answers = Mapping[tuple[str, str], tuple[str | None, str, str]]
+
+
+def _answers(documents: Sequence[UUID]) -> dict[UUID, dict[tuple[str, str], tuple[str | None, str, str]]]:
+    """Where the links of the documents lead, by document, then by type and address as written; pictures have no type.
+
+    ``documents`` are in scope, and so is whatever a link of theirs leads to: links stay within a source.
+    """
+    found: dict[UUID, dict[tuple[str, str], tuple[str | None, str, str]]] = {}
+    own: Any = RepositoryDocumentLink.objects.filter(document__in=documents)
+    for link in own.select_related("target_document", "document__repository"):
+        key = ("" if link.image else link.link_type, link.href)
+        found.setdefault(link.document_id, {})[key] = link_answer(link.document.repository, link)
+    rows: Any = DocumentLink.objects.filter(document__in=documents).select_related("target_document")
+    for line in link_lines(rows):
+        state = "resolved" if line.target else "broken"
+        address = line.target or (line.link.href if line.link.state == "external" else None)
+        for kind in (line.link.link_type, ""):
+            found.setdefault(line.link.document_id, {}).setdefault(
+                (kind, line.link.href), (address, "external" if address and not line.target else state, line.reason)
+            )
+    return found
+
+
+def _rendered(part: Part, answers: Answers) -> str:
+    if not part.path.lower().endswith((".md", ".mdx", ".markdown", ".rst")):
+        return ""
+    parsed = parse(Decoded(part.body, "utf-8"), part.path, Limits())
+    if isinstance(parsed, Skipped):
+        return ""
+
+    def resolve(link: Link | Asset) -> Resolved:
+        kind = "" if isinstance(link, Asset) else link.link_type
+        address, state, reason = answers.get((kind, link.href), (None, "broken", "open the section to follow it"))
+        return Resolved(address, state, reason)  # type: ignore[arg-type]  # one of its states
+
+    html = render(parsed, resolve, embedded_at=part.url)
+    # The renderer escapes ``<`` of texts, so what looks like a heading tag is one.
+    return _HEADING.sub(lambda tag: tag[1] + _LOWER[tag[2]], html)
+
+
+def sample_tasks(viewer: Viewer) -> list[str]:
+    """Tasks to try, from headings of the longest documents that the viewer reads; none when there are none."""
+    own: Any = RepositoryDocument.objects.visible_to(viewer).filter(state="indexed", kind="repo_doc")
+    rows: Any = CollectionDocument.objects.visible_to(viewer).filter(state="indexed")
+    found = [
+        (title, [row.get("text") for row in headings or () if row.get("level") == 2])
+        for title, headings in (
+            *own.order_by("-chunk_count", "path", "pk").values_list("title", "structure__headings")[:SAMPLES],
+            *rows.order_by("-chunk_count", "source_key", "pk").values_list("title", "parsed__heading_tree")[:SAMPLES],
+        )
+    ]
+    found.sort(key=lambda pair: not pair[1])
+    forms = ("Change what {title} says about {part}", "Find out about {part} in {title}", "Explain {part}: {title}")
+    return [
+        form.format(title=title, part=f"“{headings[0]}”" if headings else "its beginning")
+        for form, (title, headings) in zip(forms, found, strict=False)
+    ]
