@@ -37,5 +37,8 @@ class KnowledgeGraphConfig(AppConfig):
                 after=(tasks.PROJECT_DOCUMENT, tasks.PROJECT_GRAPH),
             )
         )
+        register_kind(
+            JobKind(name=tasks.PROPOSE_EDGES, run=tasks.propose_edges, sources=sources, every=tasks.unproposed)
+        )
         register_finder(FINDER)
         register_purge(tasks.purge, sources=KINDS)

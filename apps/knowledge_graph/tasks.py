@@ -14,6 +14,7 @@ from apps.knowledge_graph.lint import refresh_findings
 from apps.knowledge_graph.models import CanonicalPage, GraphSource
 from apps.knowledge_graph.observing import PROJECT_DOCUMENT, PROJECT_GRAPH
 from apps.knowledge_graph.projection import PROJECTOR
+from apps.knowledge_graph.proposals import propose
 from apps.knowledge_graph.storing.applying import Report
 from apps.knowledge_graph.storing.documents import (
     StoredDocument,
@@ -30,6 +31,8 @@ __all__ = ["PROJECT_DOCUMENT", "PROJECT_GRAPH", "project_document", "project_gra
 
 DOCUMENT_DEADLINE = timedelta(seconds=120)
 WAITS = (10.0, 60.0)
+PROPOSE_EDGES = "propose_edges"
+PROPOSING_REST = timedelta(hours=6)
 
 
 def waits(attempt: int) -> float:
@@ -94,6 +97,21 @@ def lint_graph(run: JobRun) -> None:
     """Replace the stored findings of a source, after its projections."""
     with run.batch():
         run.counters["findings"] = refresh_findings(run.source)
+
+
+def propose_edges(run: JobRun) -> None:
+    """Ask the proposers again."""
+    graph = find_graph(*run.source_key)
+    if graph is not None:
+        run.counters["proposals"] = propose(graph)
+
+
+def unproposed(now: datetime) -> Iterable[Due]:
+    """Graphs that have changed since their proposers were asked, at most once in `PROPOSING_REST`."""
+    for graph in GraphSource.objects.all():
+        last = Job.objects.filter(kind=PROPOSE_EDGES, source_id=graph.source_key[1]).order_by("-created_at").first()
+        if last is None or (last.created_at < graph.changed_at and last.created_at < now - PROPOSING_REST):
+            yield Due(source=graph.source_key)
 
 
 def outdated(now: datetime) -> Iterable[Due]:
