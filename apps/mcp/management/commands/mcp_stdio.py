@@ -9,10 +9,11 @@ import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand
+from django.db import OperationalError
 
 from apps.mcp import stdio
 
-WRONG_USAGE = 2
+FAILED, WRONG_USAGE = 1, 2
 
 
 class Command(BaseCommand):
@@ -24,7 +25,11 @@ class Command(BaseCommand):
     def handle(self, *arguments: Any, **options: Any) -> None:
         logging.captureWarnings(True)
         token = os.environ.pop("COGRAPH_TOKEN", "")
-        problem = stdio.problem_with(token)
+        try:
+            problem = stdio.problem_with(token)
+        except OperationalError:
+            sys.stderr.write("cograph: the database does not answer; is the portal running?\n")
+            sys.exit(FAILED)
         if problem:
             sys.stderr.write(f"cograph: {problem}\n")
             sys.exit(WRONG_USAGE)
