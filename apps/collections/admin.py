@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Count, Q
-from django.http import HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.http import HttpResponse
 
-from apps.access import grants
-from apps.access.admin_base import GrantAdmin, ReadOnlyAdmin, ScopedAdmin, act_on_rows
-from apps.access.errors import Refusal
+from apps.access.admin_base import GrantAdmin, ReadOnlyAdmin
+from apps.access.admin_sources import SOURCE_ACTIONS, SourceAdmin, actor
 from apps.access.rules import Right, Visibility
 from apps.access.viewers import viewer_of
 from apps.collections import curation
-from apps.collections.admin_forms import CollectionForm, GrantForm
+from apps.collections.admin_forms import CollectionForm
 from apps.collections.models import (
     Asset,
     Collection,
@@ -41,12 +38,9 @@ OWNED = ("name", "visibility", "language", *PROFILE, "query_log_opt_out")
 """What takes the right to manage; a description takes the right to write."""
 
 
-def actor(request: HttpRequest) -> User:
-    return cast("User", request.user)
-
-
 @admin.register(Collection)
-class CollectionAdmin(ScopedAdmin):
+class CollectionAdmin(SourceAdmin):
+    plural = "collections"
     add_right = "self"
     change_right = Right.WRITE
     delete_right = Right.MANAGE
@@ -62,10 +56,7 @@ class CollectionAdmin(ScopedAdmin):
         "chunk_anew",
         "embed_anew",
         "resolve_links",
-        "grant_group",
-        "make_public",
-        "make_private",
-        "make_admin_only",
+        *SOURCE_ACTIONS,
     )
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -110,15 +101,8 @@ class CollectionAdmin(ScopedAdmin):
     def broken_count(self, row: Any) -> int:
         return int(getattr(row, "broken", 0))
 
-    def changeform_view(
-        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
-    ) -> Any:
-        try:
-            return super().changeform_view(request, object_id, form_url, extra_context)
-        except Refusal as refusal:
-            where = f"{refusal.field}: " if refusal.field else ""
-            messages.error(request, f"{where}{refusal.message} Nothing was changed.")
-            return HttpResponseRedirect(request.get_full_path())
+    def change_visibility(self, by: User, row: Any, visibility: Visibility) -> Any:
+        return curation.update_collection(collection=row, by=by, visibility=visibility)
 
     def save_model(self, request: HttpRequest, obj: Any, form: forms.ModelForm[Any], change: bool) -> None:
         data, by = form.cleaned_data, actor(request)
@@ -141,39 +125,10 @@ class CollectionAdmin(ScopedAdmin):
             held = Collection.objects.get_for(by, pk=obj.pk)
             curation.update_collection(collection=held, by=by, **values)
 
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Nothing: collections have no form of related rows."""
-
     def delete_row(self, request: HttpRequest, obj: Any) -> None:
         curation.delete_collection(collection=obj, by=actor(request))
 
     # -- actions
-
-    def _confirmed(
-        self, request: HttpRequest, rows: Any, *, action: str, sentence: str, verb: str, form: Any = None
-    ) -> HttpResponse | None:
-        """None when the person has confirmed; else the page that asks."""
-        if request.POST.get("confirmed") and (form is None or form.is_valid()):
-            return None
-        context = {
-            **self.admin_site.each_context(request),
-            "title": verb,
-            "sentence": sentence,
-            "verb": verb,
-            "rows": rows,
-            "action": action,
-            "form": form,
-            "back": request.get_full_path(),
-        }
-        return TemplateResponse(request, "admin/act.html", context)
-
-    def _act(
-        self, request: HttpRequest, rows: Any, act: Callable[[User, Collection], Any], *, done: str, **words: str
-    ) -> HttpResponse | None:
-        asked = self._confirmed(request, rows, **words)
-        if asked is None:
-            act_on_rows(request, rows, lambda row: act(actor(request), row), done=done)
-        return asked
 
     @admin.action(description="Re-chunk")
     def chunk_anew(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
@@ -209,56 +164,6 @@ class CollectionAdmin(ScopedAdmin):
             action="resolve_links",
             verb="Resolve links",
             sentence="All links of these collections will be resolved again.",
-        )
-
-    @admin.action(description="Grant to a group")
-    def grant_group(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        form = GrantForm(request.POST if request.POST.get("confirmed") else None)
-        asked = self._confirmed(
-            request,
-            rows,
-            action="grant_group",
-            verb="Grant",
-            sentence="The group will be able to read, or read and write, these collections.",
-            form=form,
-        )
-        if asked is None:
-            group, level = form.cleaned_data["group"], form.cleaned_data["level"]
-            act_on_rows(
-                request,
-                rows,
-                lambda row: grants.grant(source=row, to=group, level=level, by=actor(request)),
-                done="Granted on {n} collections.",
-            )
-        return asked
-
-    @admin.action(description="Make public")
-    def make_public(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self._visibility(
-            request, rows, Visibility.PUBLIC, "make_public", "Every signed-in user will read these."
-        )
-
-    @admin.action(description="Make private")
-    def make_private(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        sentence = "Owners, grants and administrators will read these."
-        return self._visibility(request, rows, Visibility.PRIVATE, "make_private", sentence)
-
-    @admin.action(description="Make administrators only")
-    def make_admin_only(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        sentence = "Only administrators will read these; grants to users and grants of others than administrators end."
-        return self._visibility(request, rows, Visibility.ADMIN_ONLY, "make_admin_only", sentence)
-
-    def _visibility(
-        self, request: HttpRequest, rows: Any, visibility: Visibility, action: str, sentence: str
-    ) -> HttpResponse | None:
-        return self._act(
-            request,
-            rows,
-            lambda by, row: curation.update_collection(collection=row, by=by, visibility=visibility),
-            done="Visibility of {n} collections changed.",
-            action=action,
-            verb="Change visibility",
-            sentence=sentence,
         )
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from django import forms
-from django.contrib.auth.models import Group
 
-from apps.access.rules import Level
 from apps.collections.models import Collection
 from apps.indexing.analyzer import languages
 
@@ -43,8 +41,3 @@ class CollectionForm(Base):
         """Uniqueness and bounds are the workflow's, whose words say what to do."""
         found: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]  # unknown to the stubs
         return {*found, "name", "slug", "owner", "max_chars", "min_chars", "max_chunks"}
-
-
-class GrantForm(forms.Form):
-    group = forms.ModelChoiceField(queryset=Group.objects.order_by("name"))
-    level = forms.ChoiceField(choices=Level.choices)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Count, Q
-from django.http import HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.http import HttpResponse
 
-from apps.access import grants, rules
-from apps.access.admin_base import GrantAdmin, ReadOnlyAdmin, ScopedAdmin, act_on_rows
-from apps.access.errors import Refusal
+from apps.access import rules
+from apps.access.admin_base import GrantAdmin, ReadOnlyAdmin
+from apps.access.admin_sources import SOURCE_ACTIONS, SourceAdmin, actor
 from apps.access.rules import Right, Visibility
 from apps.access.viewers import viewer_of
 from apps.jobs.queue import enqueue
@@ -20,7 +19,7 @@ from apps.repos import (
     admin_code,  # noqa: F401 - registers its pages
     registration,
 )
-from apps.repos.admin_forms import GrantForm, NewRepositoryForm, RepositoryForm
+from apps.repos.admin_forms import NewRepositoryForm, RepositoryForm
 from apps.repos.models import (
     CredentialKind,
     Repository,
@@ -44,12 +43,9 @@ if TYPE_CHECKING:
 Act = Callable[["User", Any], Any]
 
 
-def actor(request: HttpRequest) -> User:
-    return cast("User", request.user)
-
-
 @admin.register(Repository)
-class RepositoryAdmin(ScopedAdmin):
+class RepositoryAdmin(SourceAdmin):
+    plural = "repositories"
     add_right = "administer"
     change_right = Right.WRITE
     delete_right = Right.ADMINISTER
@@ -87,10 +83,7 @@ class RepositoryAdmin(ScopedAdmin):
         "resolve_links",
         "approve_held",
         "discard_held",
-        "grant_group",
-        "make_public",
-        "make_private",
-        "make_admin_only",
+        *SOURCE_ACTIONS,
     )
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -146,15 +139,8 @@ class RepositoryAdmin(ScopedAdmin):
     def credential_state(self, repository: Repository) -> str:
         return "set; enter another one to replace it" if repository.credential_kind else "none"
 
-    def changeform_view(
-        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
-    ) -> Any:
-        try:
-            return super().changeform_view(request, object_id, form_url, extra_context)
-        except Refusal as refusal:
-            where = f"{refusal.field}: " if refusal.field else ""
-            messages.error(request, f"{where}{refusal.message} Nothing was changed.")
-            return HttpResponseRedirect(request.get_full_path())
+    def change_visibility(self, by: User, row: Any, visibility: Visibility) -> Any:
+        return registration.change_visibility(repository=row, visibility=visibility, by=by)
 
     def save_model(self, request: HttpRequest, obj: Any, form: forms.ModelForm[Any], change: bool) -> None:
         data = form.cleaned_data
@@ -189,37 +175,10 @@ class RepositoryAdmin(ScopedAdmin):
         kind = CredentialKind.SSH_KEY if key else CredentialKind.TOKEN
         return NewCredential(secret=secret, user=data.get("new_credential_user") or "", kind=kind)
 
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Nothing: repositories have no form of related rows."""
-
     def delete_row(self, request: HttpRequest, obj: Any) -> None:
         registration.delete_repository(repository=obj, by=actor(request))
 
     # -- actions
-
-    def _confirmed(
-        self, request: HttpRequest, rows: Any, *, action: str, sentence: str, verb: str, form: Any = None
-    ) -> HttpResponse | None:
-        """None when the person has confirmed; else the page that asks."""
-        if request.POST.get("confirmed") and (form is None or form.is_valid()):
-            return None
-        context = {
-            **self.admin_site.each_context(request),
-            "title": verb,
-            "sentence": sentence,
-            "verb": verb,
-            "rows": rows,
-            "action": action,
-            "form": form,
-            "back": request.get_full_path(),
-        }
-        return TemplateResponse(request, "admin/act.html", context)
-
-    def _act(self, request: HttpRequest, rows: Any, act: Act, *, done: str, **words: str) -> HttpResponse | None:
-        asked = self._confirmed(request, rows, **words)
-        if asked is None:
-            act_on_rows(request, rows, lambda row: act(actor(request), row), done=done)
-        return asked
 
     @admin.action(description="Sync now")
     def sync_now(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
@@ -283,56 +242,6 @@ class RepositoryAdmin(ScopedAdmin):
             action="discard_held",
             verb="Keep documents",
             sentence="The documents of these repositories whose deletion waits will be kept.",
-        )
-
-    @admin.action(description="Grant to a group")
-    def grant_group(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        form = GrantForm(request.POST if request.POST.get("confirmed") else None)
-        asked = self._confirmed(
-            request,
-            rows,
-            action="grant_group",
-            verb="Grant",
-            sentence="The group will be able to read, or read and write, these repositories.",
-            form=form,
-        )
-        if asked is None:
-            group, level = form.cleaned_data["group"], form.cleaned_data["level"]
-            act_on_rows(
-                request,
-                rows,
-                lambda row: grants.grant(source=row, to=group, level=level, by=actor(request)),
-                done="Granted on {n} repositories.",
-            )
-        return asked
-
-    @admin.action(description="Make public")
-    def make_public(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self._visibility(
-            request, rows, Visibility.PUBLIC, "make_public", "Every signed-in user will read these."
-        )
-
-    @admin.action(description="Make private")
-    def make_private(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        sentence = "Owners, grants and administrators will read these."
-        return self._visibility(request, rows, Visibility.PRIVATE, "make_private", sentence)
-
-    @admin.action(description="Make administrators only")
-    def make_admin_only(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        sentence = "Only administrators will read these; grants to users and grants of others than administrators end."
-        return self._visibility(request, rows, Visibility.ADMIN_ONLY, "make_admin_only", sentence)
-
-    def _visibility(
-        self, request: HttpRequest, rows: Any, visibility: Visibility, action: str, sentence: str
-    ) -> HttpResponse | None:
-        return self._act(
-            request,
-            rows,
-            lambda by, row: registration.change_visibility(repository=row, visibility=visibility, by=by),
-            done="Visibility of {n} repositories changed.",
-            action=action,
-            verb="Change visibility",
-            sentence=sentence,
         )
 
 

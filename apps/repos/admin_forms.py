@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from django import forms
-from django.contrib.auth.models import Group
 
-from apps.access.rules import Level
 from apps.repos.models import Repository
 from apps.repos.registration import SETTINGS
 
@@ -51,8 +49,3 @@ class RepositoryForm(Base):
 
 class NewRepositoryForm(RepositoryForm):
     name = forms.CharField(required=False, help_text="Last part of the slug, for another branch of one address.")
-
-
-class GrantForm(forms.Form):
-    group = forms.ModelChoiceField(queryset=Group.objects.order_by("name"))
-    level = forms.ChoiceField(choices=Level.choices)
