@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import quote
 from uuid import UUID
@@ -56,11 +57,18 @@ def document_page(request: HttpRequest, collection_id: UUID, document_id: UUID) 
         "tabs": TABS,
         "tab": tab,
         "notes": notes_of(document) if tab != "metadata" else [],
-        "frontmatter": sorted(document.frontmatter.items()),
+        "frontmatter": [(name, _as_text(value)) for name, value in sorted(document.frontmatter.items())],
     }
     values = {"preview": _preview, "raw": _raw, "metadata": _metadata, "chunks": _chunks}[tab]
     context |= values(request, viewer, document)
     return answer(request, f"collections/{tab}.html", context)
+
+
+def _as_text(value: object) -> str:
+    """A front matter value as people write it: lists with commas, the rest as JSON would say it."""
+    if isinstance(value, list):
+        return ", ".join(_as_text(one) for one in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def notes_of(document: Document) -> list[str]:

@@ -129,6 +129,7 @@ def _around(request: HttpRequest, viewer: Viewer, collection: Collection) -> dic
         JobLine(job, collection)
         for job in Job.objects.visible_to(viewer)
         .of_source(Collection.kind, collection.pk)
+        .exclude(kind="project_document")  # one for each page of an upload: the list of jobs has them
         .select_related("requested_by")
         .order_by("-created_at", "id")[:LATEST_JOBS]
     ]
