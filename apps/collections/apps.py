@@ -10,7 +10,7 @@ class CollectionsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.access.sources import register_source
-        from apps.collections import tasks
+        from apps.collections import findings, tasks
         from apps.collections.models import Collection, CollectionGroupGrant, CollectionUserGrant, DocumentChunk
         from apps.indexing.stores import ChunkStore, register_store
         from apps.jobs.kinds import JobKind, register_kind, register_prune, register_purge
@@ -37,4 +37,5 @@ class CollectionsConfig(AppConfig):
         )
         register_kind(JobKind(name="resolve_links", run=tasks.run_resolve_links, sources=frozenset({Collection.kind})))
         register_prune(tasks.prune_trash)
+        findings.register()
         register_purge(tasks.purge, sources=[Collection.kind])

@@ -16,6 +16,14 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
 @dataclass(frozen=True, slots=True)
+class Patch:
+    """The line of a finding as it stands, and as it would be repaired."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing to repair. Lines and columns count from 1; None where the finding is about the whole file."""
 
@@ -28,29 +36,39 @@ class Finding:
     hint: str = ""
     document_id: UUID | None = None
     fingerprint: str = ""
+    patch: Patch | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """``find`` gives what ``viewer`` may see of the findings of ``source``; ``rules`` are all rule ids it may give."""
+    """``find`` gives what ``viewer`` may see of the findings of ``source``; ``rules`` are all rule ids it may give.
+
+    ``kinds`` are the kinds of source that it knows, empty for all; finders of different kinds may share rules.
+    """
 
     name: str
     rules: tuple[str, ...]
     find: Callable[[Viewer, Source], Iterable[Finding]]
+    kinds: frozenset[str] = frozenset()
+
+    def meets(self, other: Finder) -> bool:
+        return not self.kinds or not other.kinds or bool(self.kinds & other.kinds)
 
 
 _finders: dict[str, Finder] = {}
 
 
 def register_finder(finder: Finder) -> None:
-    taken = {rule for other in _finders.values() if other.name != finder.name for rule in other.rules}
+    taken = {
+        rule for other in _finders.values() if other.name != finder.name and other.meets(finder) for rule in other.rules
+    }
     if taken.intersection(finder.rules):
         raise ValueError(f"the finder {finder.name!r} has rules of another: {sorted(taken.intersection(finder.rules))}")
     _finders[finder.name] = finder
 
 
 def known_rules() -> tuple[str, ...]:
-    return tuple(sorted(rule for finder in _finders.values() for rule in finder.rules))
+    return tuple(sorted({rule for finder in _finders.values() for rule in finder.rules}))
 
 
 def findings(
@@ -60,6 +78,7 @@ def findings(
     rows = [
         row
         for name in sorted(_finders)
+        if not _finders[name].kinds or source.kind in _finders[name].kinds
         if not rules or set(rules).intersection(_finders[name].rules)
         for row in _finders[name].find(viewer, source)
         if (not rules or row.rule in rules) and (severity is None or row.severity == severity)

@@ -23,6 +23,7 @@ def as_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
             "column": finding.column,
             "document": str(finding.document_id) if finding.document_id else None,
             "fingerprint": finding.fingerprint,
+            "replacement": finding.patch.new if finding.patch else None,
         }
         for finding in findings
     ]
@@ -63,6 +64,11 @@ def _result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
                 region["startColumn"] = finding.column
             place["region"] = region
         result["locations"] = [{"physicalLocation": place}]
+    if finding.patch and finding.path and finding.line:
+        whole = {"startLine": finding.line, "startColumn": 1, "endColumn": len(finding.patch.old) + 1}
+        change = {"deletedRegion": whole, "insertedContent": {"text": finding.patch.new}}
+        artifact = {"artifactLocation": {"uri": _uri(finding.path)}, "replacements": [change]}
+        result["fixes"] = [{"description": {"text": finding.hint or finding.message}, "artifactChanges": [artifact]}]
     if finding.fingerprint:
         result["partialFingerprints"] = {"cograph/v1": finding.fingerprint}
     return result

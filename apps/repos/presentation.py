@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+
+from django.urls import NoReverseMatch, reverse
 
 from apps.access.shares import Share as Share
 from apps.access.shares import shares as shares
@@ -48,6 +51,8 @@ TABS = (
     ("repos:files", "Files"),
     ("repos:report", "Sync report"),
 )
+TABS_OF_HIGHER_ROOMS = (("repository-lint", "Findings"), ("graph-repository", "Graph"))
+"""Shown when the room is joined to the site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,10 @@ def state_of(repository: Repository) -> str:
 
 def header(repository: Repository, current: str, *, heading: bool = False) -> SourceHeader:
     tabs = [Tab(name, words) for name, words in TABS]
+    for name, words in TABS_OF_HIGHER_ROOMS:
+        with contextlib.suppress(NoReverseMatch):
+            reverse(name, args=[repository.slug])
+            tabs.append(Tab(name, words))
     may_manage = bool(getattr(repository, "may_manage", False))
     if may_manage:
         tabs.append(Tab("repos:settings", "Settings"))

@@ -24,7 +24,7 @@ PRUNE_BATCH = 5000
 
 
 def register() -> None:
-    from apps.repos import links, removal, sync
+    from apps.repos import findings, links, removal, sync
     from apps.repos.code import drift
     from apps.repos.code.linking import link_symbols
 
@@ -52,6 +52,7 @@ def register() -> None:
     register_prune(_prune_mirrors)
     register_kind(JobKind("link_symbols", link_symbols, sources=frozenset({Repository.kind})))
     drift.register()
+    findings.register()
     register_purge(removal.purge, sources=[Repository.kind])
 
 

@@ -6,7 +6,7 @@ from django.urls import path
 
 from apps.collections.api_urls import ONE as ONE_COLLECTION
 from apps.repos.api_urls import ONE as ONE_REPOSITORY
-from apps.retrieval import api, api_query_log
+from apps.retrieval import api, api_lint, api_query_log
 
 urlpatterns = [
     path("search", api.SearchView.as_view()),
@@ -16,5 +16,7 @@ urlpatterns = [
     path("suggest", api.SuggestView.as_view()),
     path("chunks/<int:chunk_id>", api.ChunkView.as_view()),
     path(f"{ONE_REPOSITORY}/search", api.RepositorySearchView.as_view()),
+    path(f"{ONE_REPOSITORY}/lint", api_lint.RepositoryLintView.as_view()),
+    path(f"{ONE_COLLECTION}/lint", api_lint.CollectionLintView.as_view()),
     path(f"{ONE_COLLECTION}/search", api.CollectionSearchView.as_view()),
 ]

@@ -1,0 +1,151 @@
+"""Pages of findings, on text that is really indexed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.collections.curation import create_collection
+from apps.collections.uploads import upload_document
+from apps.indexing.findings import findings
+from apps.jobs.models import Job
+from apps.jobs.worker import run_job
+from apps.repos.models import Repository
+from apps.repos.registration import request_sync
+from tests.portal.worlds import commit
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loud_templates")]
+
+FILES = {
+    "docs/fence.md": "# Fence\n```python\nprint(1)\n",
+    "docs/links.md": "# Links\n\n[a](glosary.md) and [b](glossary.md#glosary)\n\n[c](=cmd.md)\n",
+    "docs/latin.md": "# Café\n\nAu lait.\n".encode("latin-1"),
+}
+
+
+def rows(client: Any, path: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get(path).json()["items"]
+    return found
+
+
+def test_portal_rule_32_links_fences_encodings_and_headers(world: Any, synced: Callable[..., Repository]) -> None:
+    repository = synced(files=FILES)
+    client = world.client("otto")
+    page = f"{repository.get_absolute_url()}/lint"
+    found = {(row["rule"], row["path"], row["line"]) for row in rows(client, f"{page}?format=json")}
+    assert {
+        ("link_broken", "docs/links.md", 3),
+        ("anchor_missing", "docs/links.md", 3),
+        ("link_broken", "docs/set up.md", 11),
+        ("fence_unclosed", "docs/fence.md", 2),
+        ("encoding_guessed", "docs/latin.md", 1),
+        ("front_matter_error", "docs/bad.md", 3),
+    } <= found
+    body = client.get(page).content.decode()
+    assert f'href="{repository.get_absolute_url()}/files/docs/fence.md#L2"' in body
+    assert "is never closed" in body
+    assert 'aria-current="page">Findings' in body
+    (broken,) = [row for row in rows(client, f"{page}?format=json&q=glosary.md") if row["rule"] == "link_broken"]
+    assert broken["column"] == 5
+    assert broken["replacement"] == "[a](glossary.md) and [b](glossary.md#glosary)"
+
+
+def test_portal_rule_32_a_renamed_target_is_named(
+    world: Any, synced: Callable[..., Repository], tmp_path: Path
+) -> None:
+    repository = synced(files={"a/old.md": "# Old\n\nText of the old page.\n", "a/x.md": "# X\n\n[o](old.md#old)\n"})
+    commit(tmp_path / "acme/handbook", {"b/other.md": "# Old\n\nText of the old page.\n", "a/old.md": None})
+    run_job(request_sync(repository=repository, by=world.people["ada"]).job.pk)
+    (found,) = [one for one in findings(world.people["otto"], repository) if one.path == "a/x.md"]
+    assert "now b/other.md" in found.hint
+    assert found.patch is not None
+    assert found.patch.new == "[o](../b/other.md#old)"
+
+
+def test_portal_rule_32_filters_sort_and_formats(world: Any, synced: Callable[..., Repository]) -> None:
+    repository = synced(files=FILES)
+    client = world.client("otto")
+    page = f"{repository.get_absolute_url()}/lint"
+    body = client.get(f"{page}?severity=info").content.decode()
+    assert "encoding_guessed" in body
+    assert "is never closed" not in body
+    assert "Drop all filters" in body
+    assert {row["rule"] for row in rows(client, f"{page}?rule=link_broken&format=json")} == {"link_broken"}
+    paths = [row["path"] for row in rows(client, f"{page}?order=path&format=json")]
+    assert paths == sorted(paths)
+    table = list(csv.DictReader(io.StringIO(client.get(f"{page}?format=csv").content.decode())))
+    assert len(table) == len(paths)
+    assert not [value for row in table for value in row.values() if value[:1] in ("=", "+", "@")]
+    sarif = client.get(f"{page}?format=sarif").json()
+    assert sarif["version"] == "2.1.0"
+    (run,) = sarif["runs"]
+    assert len(run["results"]) == len(paths)
+    assert any("fixes" in result for result in run["results"])
+    assert run["versionControlProvenance"][0]["revisionId"] == repository.synced_commit
+    fragment = client.get(page, headers={"HX-Request": "true"}).content
+    assert b"<html" not in fragment
+    assert "No finding matches" in client.get(f"{page}?q=nowhere-at-all").content.decode()
+
+
+def test_findings_of_a_collection_by_page_and_by_rest(world: Any, settings: Any) -> None:
+    olga = world.people["olga"]
+    collection = create_collection(by=olga, name="Pages", visibility="public")
+    texts = {"a.md": "# A\n\n[b](b.md#nowhere) [gone](gone.md)\n", "b.md": "# B\n```\nopen\n"}
+    for key, text in texts.items():
+        upload_document(collection=collection, by=olga, source_key=key, raw=text.encode(), title=None)
+    for job in Job.objects.filter(kind="resolve_links", source_id=collection.pk, status="queued"):
+        run_job(job.pk)
+    client = world.client("otto")
+    page = f"/docs/{collection.pk}/lint"
+    found = {(row["rule"], row["path"], row["line"]) for row in rows(client, f"{page}?format=json")}
+    assert {("anchor_missing", "a.md", 3), ("link_broken", "a.md", 3), ("fence_unclosed", "b.md", 2)} <= found
+    body = client.get(page).content.decode()
+    assert re.search(rf'href="/docs/{collection.pk}/documents/[\w-]+\?tab=raw#L3"', body)
+    served = client.get(f"/api/md-collections/{collection.pk}/lint?severity=error&limit=1").json()
+    assert [row["rule"] for row in served["items"]] == ["link_broken"]
+    assert client.get(f"/api/md-collections/{collection.pk}/lint?severity=bad").status_code == 400
+
+
+def test_portal_fact_27_hidden_and_missing_targets_are_found_alike(
+    world: Any, synced: Callable[..., Repository]
+) -> None:
+    hidden = synced("closed", visibility="private", files={"secret.md": "# Secret\n"})
+    links = {
+        "x.md": f"# X\n\n[one]({hidden.get_absolute_url()}/docs/secret)\n\n[two](/repos/local/acme/no/docs/none)\n"
+    }
+    repository = synced("open", files=links)
+    client = world.client("otto")
+    found = [row for row in rows(client, f"{repository.get_absolute_url()}/lint?format=json") if row["path"] == "x.md"]
+    alike = [{key: row[key] for key in ("rule", "severity", "hint", "column")} for row in found]
+    assert len(alike) == 2
+    assert alike[0] == alike[1]
+    assert client.get(f"{hidden.get_absolute_url()}/lint").status_code == 404
+    assert client.get(f"/api/repos/{hidden.slug}/lint").status_code == 404
+    everything = client.get("/lint").content.decode()
+    assert f'href="{hidden.get_absolute_url()}' not in everything
+    assert str(hidden.pk) not in everything
+    assert repository.slug in everything
+
+
+def test_portal_rule_50_lint_asks_the_same_for_few_and_many(world: Any, synced: Callable[..., Repository]) -> None:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    def count(repository: Repository) -> int:
+        client = world.client("otto")
+        path = f"{repository.get_absolute_url()}/lint"
+        client.get(path)
+        with CaptureQueriesContext(connection) as seen:
+            assert client.get(path).status_code == 200
+        skipped = ("SAVEPOINT", "RELEASE", "SET ")
+        return len([one for one in seen.captured_queries if not one["sql"].startswith(skipped)])
+
+    few = synced("few", files={f"n/{number}.md": "# N\n\n[x](gone.md)\n" for number in range(3)})
+    many = synced("many", files={f"n/{number}.md": "# N\n\n[x](gone.md)\n" for number in range(30)})
+    assert count(few) == count(many) <= 20
