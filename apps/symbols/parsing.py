@@ -28,7 +28,9 @@ N = TypeVar("N")
 MAX_CODE_BYTES = 8_388_608
 MINIFIED_AVERAGE_CHARS = 400
 _GENERATED = re.compile(
-    r"@generated|code generated .{0,80}do not edit|auto-?generated.{0,60}do not (?:edit|modify)", re.I
+    r"^[ \t]*(?://|#|/\*|\*|--).{0,80}?"
+    r"(?:@generated\b|code generated .{0,80}do not edit|auto-?generated.{0,60}do not (?:edit|modify))",
+    re.IGNORECASE | re.MULTILINE,
 )
 _RAW_PREFIX = re.compile(r"[A-Za-z]*r[A-Za-z]*[\"'#]|`", re.IGNORECASE)
 

@@ -77,6 +77,7 @@ class SymbolIndex:
         self._members: dict[tuple[object, str], Known] = {}
         self._by_name: dict[tuple[str, str], list[Known]] = defaultdict(list)
         self._of: dict[object, Known] = {}
+        self._owners: dict[object, Known] = {}
         for symbol in symbols:
             self._of[symbol.key] = symbol
             names = self._files[symbol.path]
@@ -90,6 +91,22 @@ class SymbolIndex:
                 self._members.setdefault((symbol.parent, symbol.name), symbol)
         for paths in self._packages.values():
             paths.sort()
+        self._adopt()
+
+    def _adopt(self) -> None:
+        """Methods that are written outside their type (Go receivers, Rust impl blocks) become members of it."""
+        for methods in self._by_name.values():
+            for method in methods:
+                holder = self._of.get(method.parent)
+                if method.kind != "method" or holder is None or holder.kind != "module":
+                    continue
+                owner = method.qualified_name.replace("::", ".").split(".")[-2:-1]
+                places = [method.path, *self._packages[family(method.language), holder.package]]
+                for known in (one for path in places for one in self._files[path].by_name.get("".join(owner), ())):
+                    if known.kind in TYPE_KINDS:
+                        self._members.setdefault((known.key, method.name), method)
+                        self._owners[method.key] = known
+                        break
 
     def resolve(self, scope: FileScope, references: Sequence[tuple[object, Reference]]) -> Iterator[Edge]:
         """Edges of one file: ``references`` come with the key of the symbol that holds each."""
@@ -134,7 +151,10 @@ class SymbolIndex:
                 found = self._in_file(path, name, None)
                 if found is not None:
                     return found, IMPORTED
-        return self._unique(scope, name, members=False), UNIQUE
+        if scope.language == "javascript" and not scope.imports:
+            return self._unique(scope, name, members=False), UNIQUE
+        # Elsewhere a bare name that is neither declared nor imported is a local variable or built in.
+        return None, 0
 
     def _qualified(
         self, scope: FileScope, qualifier: str, name: str, local: dict[str, Import]
@@ -165,6 +185,7 @@ class SymbolIndex:
     def _member_of_own_type(self, source: object, name: str) -> Known | None:
         holder = self._of.get(source)
         while holder is not None:
+            holder = self._owners.get(holder.key, holder)
             if holder.kind in TYPE_KINDS:
                 return self._members.get((holder.key, name))
             if holder.parent is None:
@@ -192,7 +213,7 @@ class SymbolIndex:
         module = names.module.key if names.module is not None else None
         found = names.by_name.get(name, ())
         for known in found:
-            if known.parent in {module, None} or known.parent == source:
+            if known.kind != "method" and (known.parent in {module, None} or known.parent == source):
                 return known
         holder = self._of.get(source)
         beside = holder.parent if holder is not None else None
@@ -211,7 +232,7 @@ class SymbolIndex:
     def _in_package(self, scope: FileScope, name: str) -> Known | None:
         for known in self._package_names(scope, name):
             holder = self._of.get(known.parent)
-            if holder is None or holder.kind == "module":
+            if known.kind != "method" and (holder is None or holder.kind == "module"):
                 return known
         return None
 

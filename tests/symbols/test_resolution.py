@@ -126,3 +126,30 @@ def test_a_name_that_two_files_bear_stays_unresolved() -> None:
     )
     assert found["calls", "c.py:c.f", "twice"] is None
     assert found["calls", "c.py:c.f", "x.twice"] is None
+
+
+def test_go_methods_belong_to_their_type_and_are_no_functions_of_the_package() -> None:
+    found = edges(
+        {
+            "log/log.go": "package log\ntype Part struct{}\nfunc (p *Part) Print() { p.Print() }\n",
+            "log/other.go": "package log\nfunc (p *Part) More() {}\nfunc Print() {}\n",
+            "log/third.go": "package log\nfunc Use() { Part.More(); More() }\n",
+            "main.go": 'package main\nimport "x/log"\nfunc main() { log.Print() }\n',
+        }
+    )
+    assert found["calls", "main.go:main.main", "log.Print"] == "log/other.go:log.Print"
+    assert found["calls", "log/third.go:log.Use", "Part.More"] == "log/other.go:log.Part.More"
+    assert found["calls", "log/third.go:log.Use", "More"] is None
+
+
+def test_a_bare_name_without_declaration_or_import_is_local() -> None:
+    found = edges(
+        {
+            "src/delay.ts": "export function delay() {}\n",
+            "src/repeat.ts": "import { x } from './x'\nexport function repeat(o) { const { delay } = o; delay() }\n",
+            "a/tool.py": "def helper(): pass\n",
+            "a/user.py": "def use(helper): helper()\n",
+        }
+    )
+    assert found["calls", "src/repeat.ts:repeat.repeat", "delay"] is None
+    assert found["calls", "a/user.py:a.user.use", "helper"] is None

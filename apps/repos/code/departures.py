@@ -18,6 +18,7 @@ from apps.jobs.running import JobRun
 from apps.markup.nearest import NearestNames
 from apps.repos.code.mentions import CALL, CODE, ENV, FLAG
 from apps.repos.code.storing import Changes, Gone
+from apps.repos.discovery import Kind
 from apps.repos.git.errors import GitFailure
 from apps.repos.git.listing import is_ancestor
 from apps.repos.git.removals import Removal, removed_names, removed_paths
@@ -251,8 +252,8 @@ def _living(repository: Repository, kind: str) -> Iterable[str]:
 def _unknown_names(repository: Repository) -> dict[str, str]:
     """Names in documents without a meaning in the code, by the kind that they would have."""
     found: dict[str, str] = {}
-    rows = ChunkNames.objects.filter(repository=repository).values_list("names", flat=True)
-    for names in rows.iterator(chunk_size=1000):
+    rows = ChunkNames.objects.filter(repository=repository, document__kind=Kind.REPO_DOC)
+    for names in rows.values_list("names", flat=True).iterator(chunk_size=1000):
         for name, form, *_ in names:
             if form in (CODE, CALL):
                 found.setdefault(parts_of(name)[-1], DepartureKind.SYMBOL)

@@ -18,6 +18,7 @@ from apps.repos.code.departures import named_paths
 from apps.repos.code.mentions import CALL, ENV, FLAG
 from apps.repos.code.naming import Resolver, Symbol
 from apps.repos.code.stock import PUBLIC, coverage_of
+from apps.repos.discovery import Kind
 from apps.repos.models import Repository, RepositoryFile
 from apps.repos.models_code import ChunkNames, CodeDeparture, CodeNode, DepartureKind
 from apps.symbols.names import parts_of
@@ -61,7 +62,7 @@ def _names(repository: Repository, gone: dict[str, dict[str, list[CodeDeparture]
         for departure in departures
     )
     rows = (
-        ChunkNames.objects.filter(repository=repository, tails__overlap=tails)
+        ChunkNames.objects.filter(repository=repository, document__kind=Kind.REPO_DOC, tails__overlap=tails)
         .order_by("document__path", "chunk__start_line", "chunk_id")
         .values_list("document_id", "document__path", "chunk__start_line", "names")
     )

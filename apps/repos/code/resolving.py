@@ -15,7 +15,7 @@ from apps.repos.code.storing import Changes
 from apps.repos.models import Repository
 from apps.repos.models_code import CodeFile
 from apps.symbols.resolution import Edge, FileScope, Known, SymbolIndex
-from apps.symbols.values import Import, Reference
+from apps.symbols.values import TYPE_KINDS, Import, Reference
 
 FEW_FILES = 200
 MANY_NAMES = 5000
@@ -38,7 +38,7 @@ _ALL_NODES = """
 """
 _SOME_NODES = (
     _ALL_NODES  # noqa: S608 - joined of fixed texts
-    + """ AND (n.file_id = ANY(%s) OR n.parent_id IS NULL OR n.name = ANY(%s)
+    + """ AND (n.file_id = ANY(%s) OR n.parent_id IS NULL OR n.name = ANY(%s) OR n.kind = ANY(%s)
         OR n.id IN (SELECT parent_id FROM code_nodes WHERE repository_id = %s AND name = ANY(%s)))
 """
 )
@@ -82,7 +82,7 @@ def _known(repository: Repository, files: Sequence[_File]) -> Iterator[Known]:
         else:
             names = sorted({name for file in files for name in file.names})
             ids = [file.id for file in files]
-            cursor.execute(_SOME_NODES, [repository.pk, ids, names, repository.pk, names])
+            cursor.execute(_SOME_NODES, [repository.pk, ids, names, list(TYPE_KINDS), repository.pk, names])
         while rows := cursor.fetchmany(5000):
             for row in rows:
                 yield Known(*row)

@@ -110,7 +110,7 @@ def search(
     limit = min(limit, MOST)
     cut = MOST * 4 if _is_glob(path) else limit
     found = _named(rows, wanted, cut)
-    if len(found) < limit:
+    if len(found) < limit and not any(one.evidence >= SURE for one in found):
         known = {one.node_id for one in found}
         found += [one for one in _alike(rows, wanted, cut) if one.node_id not in known]
     if _is_glob(path):

@@ -16,12 +16,12 @@ WALK_SECONDS = 30.0
 MOST_LINE_BYTES = 2000
 _TOKEN = re.compile(r"--[A-Za-z][\w-]*|[A-Za-z_$][\w$]*")
 _DEFINES = (
-    r"\b(?:def|class|func|function|fn|struct|enum|trait|interface|type|const|let|var|static|module|macro_rules!)\b"
+    r"^\s*(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|static|async|abstract|final|unsafe|declare)\s+)*"
+    r"(?:def|class|func|function|fn|struct|enum|trait|interface|type|const|let|var|module|macro_rules!)\s+"
+    r"(?:\([^)]*\)\s*)?"
 )
-_DEFINITION = re.compile(
-    rf"{_DEFINES}[^=({{:;]*?\b([A-Za-z_$][\w$]*)|^\s*(?:export\s+)?([A-Za-z_$][\w$]*)\s*(?::[^=]*)?=[^=]"
-)
-_GO_METHOD = re.compile(r"^func\s*\([^)]*\)\s*([A-Za-z_]\w*)")
+_DEFINITION = re.compile(rf"{_DEFINES}([A-Za-z_$][\w$]*)|^(?:export\s+)?([A-Za-z_$][\w$]*)\s*(?::[^=]*)?=[^=]")
+"""A definition by keyword, or a value at the left margin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,7 @@ def removed_names(
 
 
 def _defined(line: str) -> set[str]:
-    found = {name for match in _DEFINITION.finditer(line) for name in match.groups() if name}
-    method = _GO_METHOD.match(line)
-    return found | {method[1]} if method else found
+    return {name for match in _DEFINITION.finditer(line) for name in match.groups() if name}
 
 
 def _removed_lines(
