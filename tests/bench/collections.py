@@ -39,7 +39,7 @@ SHARED = Path(os.environ.get("BENCH_FOLDER", Path(__file__).resolve().parents[3]
 DOCUMENTS = int(os.environ.get("BENCH_DOCUMENTS", "3000"))
 BYTES = 10_000
 BATCH = 500
-LOOP = 60
+LOOP = 40
 """Documents of the per-row loop, a sample of all."""
 TABLES = ("md_documents", "md_document_versions", "md_chunks", "md_links")
 

@@ -1,0 +1,130 @@
+"""Uploads as an attacker sends them, and reports of mixed batches: access facts 35, 36, 47, 49; `portal.md` fact 20."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import stat
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from apps.access.models import User
+from apps.collections.models import Collection, Document, DocumentChunk, StagedEntry, Upload
+from apps.collections.uploads import stage_batch
+from apps.jobs.models import Job
+from apps.jobs.worker import drain
+
+Put = Callable[..., Any]
+pytestmark = pytest.mark.django_db
+
+
+def client_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_access_fact_35_four_entries_refused_by_name(handbook: Collection, olga: User, tmp_path: Path) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name in ("../../evil.md", "/abs.md", "C:\\x.md", "good.md"):
+            archive.writestr(name, "# x")
+        link = zipfile.ZipInfo("link.md")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+    page = client_of(olga)
+    started = page.post(f"/docs/{handbook.pk}/upload", {"files": SimpleUploadedFile("z.zip", out.getvalue())})
+    drain()
+    said = page.get(started["Location"]).content.decode()
+    for name in ("../../evil.md", "/abs.md", "C:\\x.md", "link.md"):
+        assert name in said
+    assert said.count(">error</span>") == 4 and "1 created" in said and "4 left out" in said
+    assert list(Document.objects.values_list("source_key", flat=True)) == ["good.md"]
+    assert not list(tmp_path.parent.glob("**/evil.md"))
+
+
+def test_access_fact_36_a_bomb_is_refused_whole_in_bounded_memory(handbook: Collection, olga: User) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("ok.md", "# ok")
+        with archive.open("zeros.md", "w") as entry:
+            for _ in range(256):
+                entry.write(b"0" * (1 << 20))
+    tracemalloc.start()
+    answer = client_of(olga).post(
+        f"/api/md-collections/{handbook.pk}/documents/batch",
+        {"archive": SimpleUploadedFile("bomb.zip", out.getvalue())},
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert answer.status_code == 422 and "100 times" in answer.json()["message"]
+    assert not Upload.objects.exists() and not StagedEntry.objects.exists() and not Document.objects.exists()
+    assert peak < 40 << 20, "the reading stops long before 256 MiB"
+
+
+def test_access_fact_47_three_items_on_the_page_and_as_json(handbook: Collection, olga: User, settings: Any) -> None:
+    settings.COGRAPH = dataclasses.replace(
+        settings.COGRAPH, markup=dataclasses.replace(settings.COGRAPH.markup, max_file_bytes=1000)
+    )
+    entries = [
+        ("ok.md", b"# Ok", None),
+        ("huge.md", b"x" * 1001, None),
+        ("bad-yaml.md", b"---\na:\n\t- b\n---\n# B", None),
+    ]
+    job = stage_batch(collection=handbook, by=olga, entries=entries).job
+    drain()
+    page = client_of(olga)
+    listed = page.get(f"/api/jobs/{job.pk}/items").json()["items"]
+    found = {item["path"]: (item["state"], item["reason"], item["line"]) for item in listed}
+    assert found == {
+        "ok.md": ("created", "", None),
+        "huge.md": ("error", "payload_too_large", None),
+        "bad-yaml.md": ("created", "front_matter_error", 3),
+    }
+    held = Job.objects.get(pk=job.pk)
+    assert (held.status, held.warnings) == ("success", 2)
+    body = page.get(f"/docs/{handbook.pk}?upload={job.pk}").content.decode()
+    for path in found:
+        assert path in body
+    assert "done with warnings" in body and "line 3, column 1" in body
+
+
+def test_access_fact_49_odd_bytes_cost_themselves_only(handbook: Collection, olga: User) -> None:
+    entries = [
+        ("nul.md", b"# N\nx\0y", None),
+        ("latin.md", "# Übersicht".encode("latin-1"), None),
+        ("png.md", b"\x89PNG\r\n\x1a\n" + bytes(range(200)), None),
+        ("empty.md", b"", None),
+    ]
+    job = stage_batch(collection=handbook, by=olga, entries=entries).job
+    drain()
+    items = {item.path: (item.state, item.reason) for item in job.items.all()}
+    assert items["png.md"] == ("skipped", "binary")
+    assert items["latin.md"] == ("created", "encoding_guessed") and items["nul.md"] == ("created", "nul_replaced")
+    documents = {one.source_key: one for one in Document.objects.all()}
+    assert documents["nul.md"].text == "# N\nx\ufffdy"
+    assert documents["latin.md"].title == "Übersicht" and documents["latin.md"].encoding_guessed
+    assert (documents["empty.md"].state, documents["empty.md"].chunk_count) == ("empty", 0)
+    assert Job.objects.get(pk=job.pk).status == "success"
+    page = client_of(olga)
+    for one in documents.values():
+        for tab in ("preview", "raw", "metadata", "chunks"):
+            assert page.get(f"{one.get_absolute_url()}?tab={tab}").status_code == 200, (one.source_key, tab)
+
+
+def test_portal_fact_20_a_passage_of_a_private_collection(
+    put: Put, handbook: Collection, otto: User, olga: User
+) -> None:
+    put("a.md", "# A\n\nsecret words")
+    chunk = DocumentChunk.objects.get()
+    outsider = client_of(otto)
+    hidden, absent = outsider.get(f"/chunks/{chunk.pk}"), outsider.get("/chunks/123456789")
+    assert (hidden.status_code, hidden.content) == (404, absent.content)
+    assert client_of(olga).get(f"/chunks/{chunk.pk}").status_code == 200
