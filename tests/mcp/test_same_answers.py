@@ -1,0 +1,38 @@
+"""One search behind every door: same people, same question, same ids in the same order."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from apps.access.tokens import create_token
+from tests.mcp.conftest import Land
+
+
+@pytest.mark.parametrize("name", ["otto", "dana", "olga"])
+def test_api_facts_36_60_page_rest_and_mcp_agree(land: Land, name: str) -> None:
+    user = land.people[name]
+    _, token = create_token(user=user, name="rest", scopes=["read"])
+    rest = Client(headers={"Authorization": f"Bearer {token}"})
+    query = "zeppelin lease jobs install"
+    body = {"query": query, "limit": 25}
+    answer = rest.post("/api/search", body, content_type="application/json").json()
+    by_rest = [str(item["chunk_id"]) for item in answer["items"]]
+    agent = land.agent(name)
+    by_mcp = [item["chunk"] for item in agent.call("retrieve", query=query, top_k=25).items]
+    page = Client()
+    page.force_login(user)
+    by_page = [str(hit.chunk_id) for hit in page.get("/search", {"q": query}).context["answer"].hits]
+    assert by_page == by_mcp == by_rest
+    one = rest.post(f"/api/repos/{land.api.slug}/search", body, content_type="application/json").json()
+    said = agent.call("retrieve", query=query, repository=land.api.slug, top_k=25)
+    assert [item["chunk"] for item in said.items] == [str(item["chunk_id"]) for item in one["items"]]
+
+
+def test_api_fact_13_names_and_options_are_taken_literally(land: Land) -> None:
+    land.upload(land.glossary, "flags.md", "# Flags\n\nUse `--dry-run` as in ADR-0099.\n")
+    for query in ("ADR-0099", '"--dry-run"', "--dry-run"):
+        said = land.agent("otto").call("collection_search", query=query)
+        assert said.items[0]["location"].startswith("flags.md"), query
+    for query in ("what's up?", "((", "a & | !b", ":*", "foo:bar", "'", "<x@y.z>", '"open', "-v", "a\0b"):
+        assert not land.agent("otto").call("retrieve", query=query).is_error, query
