@@ -221,14 +221,14 @@ def test_graph_fact_80_a_failure_leaves_nothing(example: Collection, put: Put, m
     from apps.knowledge_graph.storing import applying
 
     before = ids(example)
-    bulk_create = Edge.objects.bulk_create
+    copy_rows = applying.copy_rows
 
-    def break_off(rows: Any, **options: Any) -> Any:
-        if rows:
+    def break_off(model: Any, rows: Any) -> None:
+        if model is Edge and rows:
             raise RuntimeError("injected")
-        return bulk_create(rows, **options)
+        copy_rows(model, rows)
 
-    monkeypatch.setattr(applying.Edge.objects, "bulk_create", break_off)
+    monkeypatch.setattr(applying, "copy_rows", break_off)
     put("new.md", page_text("new", "[[mod-redis-pool]] [[nowhere]]"))
     put("other.md", page_text("other"))
     jobs = {job.params["path"]: job for job in drain() if job.kind == "project_document"}

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 FACTORS = {"accepted": 1.0, "review": 0.9, "draft": 0.6, "deprecated": 0.3, "superseded": 0.3}
 OTHER_PATHS = 5
-FRONTIER = 200
-"""Nodes that are walked through after one hop, best first: what lies behind the rest could not score higher."""
-_SPARE = 64
+FRONTIER = 100
+"""Nodes that are walked through after one hop, best first."""
+_SPARE, _SPARE_LATER = 64, 24
+"""Neighbours of one node looked at beyond those that can be shown: superseded ones may all give way to one page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +156,8 @@ class _Walk:
     def run(self) -> Expansion:
         frontier = {key: _Candidate(seed.met, seed.score, 1.0, (), "") for key, seed in self.seeds.items()}
         filters = Filters(types=self.options.types, inferred=self.options.inferred, readable_only=True)
-        cap = self.options.max_nodes + len(self.never) + _SPARE
         for hop in range(1, self.options.hops + 1):
+            cap = self.options.max_nodes + len(self.never) + (_SPARE if hop == 1 else _SPARE_LATER)
             taken = steps(self.reader, frontier, filters, cap=cap)
             asked = {met.key for _, met in taken} | (self.never if hop == 1 else set())
             replaced = newest(self.reader, asked) if taken or hop == 1 else {}
