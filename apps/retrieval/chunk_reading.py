@@ -22,8 +22,11 @@ MOST_NEIGHBOURS = 2
 class ChunkGone(Gone):
     """A chunk that its document no longer has; ``successor`` is the chunk that stands in its place, if any."""
 
-    def __init__(self, message: str, *, heading_path: Sequence[str], document_url: str, successor: int | None) -> None:
+    def __init__(
+        self, message: str, *, heading_path: Sequence[str], document_url: str, successor: int | None, title: str
+    ) -> None:
         super().__init__(message)
+        self.title = title
         self.heading_path = tuple(heading_path)
         self.document_url = document_url
         self.successor = successor
@@ -86,6 +89,7 @@ def gone_or_absent(viewer: Viewer, chunk_id: int) -> Gone | NotFound:
             heading_path=stone.heading_path,
             document_url=document.get_absolute_url(),
             successor=successor.pk if successor else None,
+            title=document.title,
         )
     return NotFound()
 

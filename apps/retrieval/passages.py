@@ -10,6 +10,8 @@ from urllib.parse import urlencode
 
 from apps.access.errors import NotFound
 from apps.access.sources import Source
+from apps.collections.models import Document as CollectionDocument
+from apps.collections.page_body import page_body as collection_body
 from apps.indexing.models import Chunk
 from apps.indexing.stores import ChunkStore, all_stores
 from apps.repos.models import RepositoryDocument
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 AROUND = 200
 """Lines of the source that are shown before and after the passage."""
 QUERY_CHARS = 300
+RENDERED_FORMATS = ("markdown", "mdx", "rst")
 MAX_ID = 2**63 - 1
 
 
@@ -98,9 +101,12 @@ def _passage(store: ChunkStore, chunk: Any) -> Passage:
     first = max(1, chunk.start_line - AROUND)
     last = min(len(text_lines), chunk.end_line + AROUND)
     html = ""
-    if isinstance(document, RepositoryDocument):
+    if isinstance(document, RepositoryDocument) and document.kind == "repo_doc":
         document.repository = source  # type: ignore[assignment]
         html = page_body(document, document.links.select_related("target_document").order_by("id")).html
+    elif isinstance(document, CollectionDocument) and document.format in RENDERED_FORMATS:
+        document.collection = source  # type: ignore[assignment]
+        html = collection_body(document).html
     place = f"#{chunk.section_anchor}" if chunk.section_anchor else f"#L{chunk.start_line}-L{chunk.end_line}"
     return Passage(
         chunk=chunk,

@@ -13,6 +13,7 @@ from apps.access.pages import SEARCHED, answer, wants_fragment
 from apps.access.viewers import viewer_of
 from apps.retrieval import presentation, query_log
 from apps.retrieval.asking import question_of
+from apps.retrieval.chunk_reading import ChunkGone
 from apps.retrieval.models import Door
 from apps.retrieval.passages import passage_for
 from apps.retrieval.search import search
@@ -77,5 +78,8 @@ def _values(request: HttpRequest, found: Answer | None, problem: str, *, fragmen
 
 @require_safe
 def chunk_page(request: HttpRequest, chunk_id: int) -> HttpResponse:
-    """A passage beside its source. Raises NotFound alike for hidden and for absent ones."""
-    return answer(request, "retrieval/chunk.html", {"passage": passage_for(viewer_of(request), chunk_id)})
+    """A passage beside its source, or what became of it. Raises NotFound alike for hidden and for absent ones."""
+    try:
+        return answer(request, "retrieval/chunk.html", {"passage": passage_for(viewer_of(request), chunk_id)})
+    except ChunkGone as gone:
+        return answer(request, "retrieval/gone.html", {"gone": gone}, status=gone.status)
