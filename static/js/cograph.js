@@ -132,6 +132,33 @@
     if (button) button.setAttribute("aria-pressed", String($(button.dataset.widens).toggleAttribute("data-wide")));
   });
 
+  /* ---- Graph: arrows walk from node to node, buttons zoom ------------------------------------------------------- */
+  const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  document.addEventListener("keydown", (event) => {
+    const from = event.target.closest?.(".net .node");
+    const way = from && arrows[event.key];
+    if (!way || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    const x = Number(from.dataset.x);
+    const y = Number(from.dataset.y);
+    let best = null;
+    let least = Infinity;
+    $$(".node", from.ownerSVGElement).forEach((node) => {
+      const along = (node.dataset.x - x) * way[0] + (node.dataset.y - y) * way[1];
+      const across = Math.abs((node.dataset.x - x) * way[1]) + Math.abs((node.dataset.y - y) * way[0]);
+      const cost = along + 2 * across;
+      if (along > 0 && cost < least) { least = cost; best = node; }
+    });
+    best?.focus();
+  });
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-zoom]");
+    const net = button && $(".net");
+    if (!net) return;
+    ["width", "height"].forEach((side) => net.setAttribute(side, String(Math.round(Number(net.getAttribute(side)) * Number(button.dataset.zoom)))));
+    net.classList.add("zoomed");
+  });
+
   /* ---- Filtering a list that is already on the page ----------------------------------------------------------- */
   document.addEventListener("input", (event) => {
     const field = event.target.closest?.("[data-filters]");
@@ -242,7 +269,7 @@
     });
   });
 
-  const reveal = (root) => $$("[data-widens]", root).forEach((button) => { button.hidden = false; });
+  const reveal = (root) => $$("[data-widens], [data-zoom]", root).forEach((button) => { button.hidden = false; });
 
   const prepare = (root) => { reveal(root); remember(root); copyButtons(root); contents(root); passages(root); frames(root); drops(root); };
   document.addEventListener("DOMContentLoaded", () => { prepare(document); lines(); });

@@ -1,0 +1,214 @@
+"""The graph page of one source, the list of sources that have a graph, and the panel on document pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.views.decorators.http import require_safe
+
+from apps.access.errors import NotFound
+from apps.access.pages import answer, wants_fragment
+from apps.access.viewers import viewer_of
+from apps.collections.lookup import collection_for
+from apps.collections.presentation import header as collection_header
+from apps.knowledge_graph import drawing
+from apps.knowledge_graph.describing import NodeDetail, node_detail, picture
+from apps.knowledge_graph.lookup import Chain, chain_of, nodes_called
+from apps.knowledge_graph.models import CanonicalPage, GraphSource
+from apps.knowledge_graph.page_values import SIGNS, EdgeLine, SourceLine, edge_lines, source_lines
+from apps.knowledge_graph.reader import Reader, open_graph, open_reader
+from apps.knowledge_graph.vocabulary import EDGE_TYPES, NODE_TYPES, STATUSES
+from apps.knowledge_graph.walks import Filters, neighbourhood
+from apps.repos.lookup import repository_for
+from apps.repos.presentation import header as repository_header
+
+if TYPE_CHECKING:
+    from apps.access.sources import Source
+    from apps.access.viewers import Viewer
+
+MOST_SOURCES = 50
+NEARBY_NODES = 20
+"""Nodes of the small picture on a document page."""
+STATE = ("type", "edge", "status", "inferred", "weight", "depth", "focus")
+WEIGHTS = ("0.5", "0.7", "0.8", "1.0")
+
+
+@require_safe
+def graph_list(request: HttpRequest) -> HttpResponse:
+    """Sources with a graph, with what the reader sees of them in numbers."""
+    reader = open_reader(viewer_of(request))
+    return answer(request, "graph/list.html", {"lines": source_lines(reader, MOST_SOURCES)})
+
+
+@require_safe
+def repository_graph(request: HttpRequest, slug: str) -> HttpResponse:
+    viewer = viewer_of(request)
+    repository = repository_for(viewer, slug)
+    return _page(request, viewer, repository, "repos", repository_header(repository, "graph-repository"))
+
+
+@require_safe
+def collection_graph(request: HttpRequest, collection_id: UUID) -> HttpResponse:
+    viewer = viewer_of(request)
+    collection = collection_for(viewer, collection_id)
+    return _page(request, viewer, collection, "collections", collection_header(collection, "graph"))
+
+
+def _page(request: HttpRequest, viewer: Viewer, source: Source, kind: str, header: Any) -> HttpResponse:
+    params = request.GET
+    reader, graph = open_graph(viewer, source)
+    revision = graph.revision if graph else 0
+    if "revision" in params and wants_fragment(request):
+        return _fresh(request, revision)
+    problem, candidates = "", []
+    if params.get("q", "").strip():
+        try:
+            candidates = nodes_called(reader, graph, params["q"][:1024])
+        except NotFound:
+            problem = "No node that you can see has this name. The list below holds them all."
+        if len(candidates) == 1:
+            return redirect(request.path + drawing.address(params, STATE, focus=candidates[0].uid))
+    focus = params.get("focus", "")[:200]
+    detail = None
+    if focus:
+        try:
+            detail = node_detail(viewer, source, reader, graph, focus)
+        except NotFound:
+            problem = problem or "There is no such node among those that you can see."
+    filters = _filters(params)
+    depth = int(params["depth"]) if params.get("depth") in ("1", "2", "3") else 1
+    drawn, total, truncated = _drawn(params, reader, graph, detail, filters, depth)
+    context = {
+        "kind": kind,
+        "header": header,
+        "source": source,
+        "graph": graph,
+        "revision": revision,
+        "drawn": drawn,
+        "total": total,
+        "truncated": truncated,
+        "detail": detail,
+        "outgoing": edge_lines(viewer, source, detail.outgoing) if detail else [],
+        "incoming": edge_lines(viewer, source, detail.incoming) if detail else [],
+        "chain": _chain(reader, graph, detail),
+        "problem": problem,
+        "candidates": candidates if len(candidates) > 1 else [],
+        "state": {name: params.get(name, "") for name in STATE},
+        "q": params.get("q", ""),
+        "depth": depth,
+        "types": NODE_TYPES,
+        "relations": EDGE_TYPES,
+        "statuses": STATUSES,
+        "weights": WEIGHTS,
+        "signs": SIGNS,
+        "unfocused": drawing.address(params, STATE, focus=""),
+        "rest": "/api" + graph_address(source),
+    }
+    return answer(request, "graph/graph.html", context)
+
+
+def _fresh(request: HttpRequest, revision: int) -> HttpResponse:
+    """What the page asks every ten seconds: nothing while the graph is as it was."""
+    if request.GET["revision"] == str(revision):
+        return HttpResponse(status=204)
+    return answer(request, "graph/_fresh.html", {"path": request.path, "kept": drawing.address(request.GET, STATE)})
+
+
+def _one_of(params: QueryDict, name: str, known: Sequence[str]) -> list[str]:
+    value = params.get(name, "")
+    return [value] if value in known else []
+
+
+def _filters(params: QueryDict) -> Filters:
+    return Filters(
+        types=_one_of(params, "edge", EDGE_TYPES),
+        status=_one_of(params, "status", STATUSES),
+        inferred=bool(params.get("inferred")),
+    )
+
+
+def _drawn(
+    params: QueryDict,
+    reader: Reader,
+    graph: GraphSource | None,
+    detail: NodeDetail | None,
+    filters: Filters,
+    depth: int,
+) -> tuple[drawing.Drawing, int, bool]:
+    """The picture, how many nodes there are within the filters, and whether some are left out."""
+    kinds = _one_of(params, "type", NODE_TYPES)
+    least = max(map(float, _one_of(params, "weight", WEIGHTS)), default=0.0)
+    link = drawing.Links(params, STATE)
+    if graph is not None and detail is not None:
+        around = neighbourhood(reader, graph.pk, detail.node, depth=depth, filters=filters)
+        nodes = [node for node in around.nodes if not kinds or node.node_type in kinds or node.uid == detail.node.uid]
+        edges = [edge for edge in around.edges if edge.weight >= least]
+        return drawing.draw(nodes, edges, link, focus=detail.node.uid), len(nodes), around.truncated
+    seen = picture(reader, graph, filters, node_types=kinds, min_weight=least)
+    return drawing.draw(seen.nodes, seen.edges, link), seen.total_nodes, seen.truncated
+
+
+def _chain(reader: Reader, graph: GraphSource | None, detail: NodeDetail | None) -> Chain | None:
+    """The line of pages that replaced each other, when the focused page stands on one."""
+    if graph is None or detail is None:
+        return None
+    found = chain_of(reader, graph, detail.node)
+    return found if len(found.nodes) > 1 else None
+
+
+@require_safe
+def document_panel(request: HttpRequest, document_id: UUID) -> HttpResponse:
+    """What the graph knows of one document, asked for by its page. Raises NotFound alike for hidden and absent ones."""
+    viewer = viewer_of(request)
+    page = (
+        CanonicalPage.objects.visible_to(viewer)
+        .kept()
+        .live()
+        .of_documents([document_id])
+        .select_related("source", "source__repository", "source__collection")
+        .first()
+    )
+    context: dict[str, Any] = {"page": page, "detail": None, "drawn": None}
+    if page is None:
+        _known(viewer, document_id)
+        return answer(request, "graph/panel.html", context, fragment="graph/_panel.html")
+    source = page.source.owner
+    reader, graph = open_graph(viewer, source)
+    lines: dict[str, list[EdgeLine]] = {"outgoing": [], "incoming": []}
+    if graph is not None and page.bears:
+        detail = node_detail(viewer, source, reader, graph, page.uid)
+        around = neighbourhood(reader, graph.pk, detail.node, depth=1, max_nodes=NEARBY_NODES)
+        base = graph_address(source)
+        context["detail"] = detail
+        context["drawn"] = drawing.draw(
+            around.nodes, around.edges, drawing.Links(QueryDict(), STATE, base), focus=page.uid, small=True
+        )
+        lines = {
+            "outgoing": edge_lines(viewer, source, detail.outgoing),
+            "incoming": edge_lines(viewer, source, detail.incoming),
+        }
+    address = f"{graph_address(source)}?{urlencode({'focus': page.uid})}"
+    context |= {**lines, "address": address}
+    return answer(request, "graph/panel.html", context, fragment="graph/_panel.html")
+
+
+def _known(viewer: Viewer, document_id: UUID) -> None:
+    """Raises NotFound unless the viewer may read the document."""
+    from apps.collections.models import Document
+    from apps.repos.models import RepositoryDocument
+
+    readable: tuple[Any, ...] = (RepositoryDocument.objects, Document.objects)
+    if not any(rows.visible_to(viewer).filter(pk=document_id).exists() for rows in readable):
+        raise NotFound
+
+
+def graph_address(source: Source) -> str:
+    return f"/graph/repo/{source.label}" if source.kind == "repository" else f"/graph/collection/{source.pk}"
+
+
+__all__ = ["SourceLine", "collection_graph", "document_panel", "graph_list", "repository_graph"]

@@ -1,0 +1,168 @@
+"""The graph as pages: list, picture, focus, panel."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from apps.collections.curation import create_collection
+from apps.collections.models import Collection, Document
+from apps.collections.trash import trash_document
+from apps.knowledge_graph.storing.rebuild import rebuild
+from tests.knowledge_graph.pages_of_texts import WORKED_EXAMPLE, page_text
+from tests.knowledge_graph.test_stored_projection import write
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loud_templates")]
+
+FILES = {
+    **WORKED_EXAMPLE,
+    "old.md": page_text("dec-old", type="decision", status="superseded"),
+    "new.md": page_text("dec-new", type="decision", status="accepted", supersedes="[dec-old]"),
+    "lone.md": page_text("mod-lone", type="module") + "\nSee [[mod-nowhere]] and [[dec-new]].\n",
+    "plain.md": "# Plain\n\nNo header.\n",
+}
+
+
+@pytest.fixture
+def filled(world: Any) -> Collection:
+    collection = create_collection(by=world.people["olga"], name="Canon", visibility="public")
+    for key, text in FILES.items():
+        write(collection, key, text)
+    rebuild("collection", collection.pk)
+    return collection
+
+
+def picture(body: str) -> str:
+    return body.partition('<svg class="graph net')[2].partition("</svg>")[0]
+
+
+def test_knowledge_graph_12_list_and_picture_say_the_same(world: Any, filled: Collection) -> None:
+    client = world.client("otto")
+    assert f'href="/graph/collection/{filled.pk}"' in client.get("/graph").content.decode()
+    body = client.get(f"/graph/collection/{filled.pk}").content.decode()
+    drawn = re.findall(r'class="node[^"]*" href="([^"]+)"', picture(body))
+    listed = re.findall(r'<a href="([^"]+)">Focus on it</a>', body)
+    assert sorted(drawn) == sorted(listed)
+    served = client.get(f"/api/graph/collection/{filled.pk}/subgraph").json()
+    assert len(drawn) == len(served["nodes"])
+    assert picture(body).count('class="way"') == len(served["edges"])
+    assert "dangling" in picture(body)
+    assert 'aria-current="page">Graph' in body
+
+
+def test_portal_fact_30_the_graph_looks_the_same_whatever_order_the_rows_have(world: Any, filled: Collection) -> None:
+    other = create_collection(by=world.people["olga"], name="Again", visibility="public")
+    for key, text in reversed(FILES.items()):
+        write(other, key, text)
+    rebuild("collection", other.pk)
+    client = world.client("otto")
+    pictures = {
+        re.sub(r'href="[^"]*"', "", picture(client.get(f"/graph/collection/{one.pk}").content.decode()))
+        for one in (filled, other, filled)
+    }
+    assert len(pictures) == 1
+
+
+def test_portal_rule_35_focus_evidence_and_chain(world: Any, filled: Collection) -> None:
+    client = world.client("otto")
+    body = client.get(f"/graph/collection/{filled.pk}?focus=dec-new").content.decode()
+    new = Document.objects.get(collection=filled, source_key="new.md")
+    assert re.search(rf'href="/docs/{filled.pk}/documents/{new.pk}\?tab=raw#L\d+"', body)
+    chain = body.partition('class="chain"')[2].partition("</ol>")[0]
+    assert chain.index("dec-old") < chain.rindex("dec-new") or chain.index("Old") < chain.rindex("New")
+    assert 'class="current"' in chain
+    edges = re.findall(r'class="way" href="[^"]*focus=dec-new[^"]*#(cg-edge-\w+)"', picture(body))
+    assert edges
+    assert all(f'id="{one}"' in body for one in edges)
+    ids = re.findall(r'\sid="([^"]+)"', body)
+    assert len(ids) == len(set(ids))
+
+
+def test_knowledge_graph_12_filters_focus_and_depth_live_in_the_address(world: Any, filled: Collection) -> None:
+    client = world.client("otto")
+    path = f"/graph/collection/{filled.pk}"
+    only = client.get(f"{path}?type=decision").content.decode()
+    assert "mod-lone" not in picture(only)
+    assert "type=decision&amp;focus=dec-new" in picture(only)
+    named = client.get(f"{path}?q=dec-new&type=decision")
+    assert (named.status_code, named["Location"]) == (302, f"{path}?type=decision&focus=dec-new")
+    near = client.get(f"{path}?focus=dec-old").content.decode()
+    wide = client.get(f"{path}?focus=dec-old&depth=2").content.decode()
+    assert picture(near).count('class="node') < picture(wide).count('class="node')
+    for odd in ("?type=nonsense&edge=x&status=y&weight=z&depth=99", "?focus=invented", "?q=invented", "?focus=%00"):
+        assert client.get(path + odd).status_code == 200, odd
+    assert "no such node" in client.get(f"{path}?focus=invented").content.decode()
+
+
+def test_knowledge_graph_12_live_asks_for_the_revision_only(world: Any, filled: Collection) -> None:
+    client = world.client("otto")
+    path = f"/graph/collection/{filled.pk}"
+    revision = re.search(r"revision=(\d+)", client.get(path).content.decode())
+    assert revision is not None
+    assert client.get(f"{path}?revision={revision[1]}", headers={"HX-Request": "true"}).status_code == 204
+    changed = client.get(f"{path}?revision=0", headers={"HX-Request": "true"})
+    assert "has changed" in changed.content.decode()
+    assert b"<html" not in changed.content
+
+
+def test_portal_rule_36_hidden_and_trashed_pages_do_not_exist(world: Any, filled: Collection) -> None:
+    client = world.client("otto")
+    path = f"/graph/collection/{filled.pk}"
+    trash_document(document=Document.objects.get(collection=filled, source_key="old.md"), by=world.people["olga"])
+    filled.refresh_from_db()
+    focus = client.get(f"{path}?focus=dec-new").content.decode()
+    assert "dangling" in picture(focus)
+    closed = create_collection(by=world.people["olga"], name="Closed", visibility="private")
+    write(closed, "a.md", page_text("mod-secret", type="module"))
+    rebuild("collection", closed.pk)
+    assert "Closed" not in client.get("/graph").content.decode()
+    answers = [client.get(f"/graph/collection/{closed.pk}"), client.get(f"/graph/collection/{world.public.pk}")]
+    document = Document.objects.get(collection=closed)
+    answers += [client.get(f"/graph/document/{document.pk}"), client.get(f"/graph/document/{closed.pk}")]
+    assert {answer.status_code for answer in answers} == {404}
+    assert len({answer.content for answer in answers}) == 1
+
+
+def test_knowledge_graph_12_panel_of_a_document(world: Any, filled: Collection) -> None:
+    client = world.client("otto")
+    new = Document.objects.get(collection=filled, source_key="new.md")
+    page = client.get(f"/docs/{filled.pk}/documents/{new.pk}").content.decode()
+    assert f'hx-get="/graph/document/{new.pk}"' in page
+    panel = client.get(f"/graph/document/{new.pk}", headers={"HX-Request": "true"})
+    assert b"<html" not in panel.content
+    assert "supersedes" in panel.content.decode()
+    assert "<svg" in panel.content.decode()
+    assert b"<!doctype html>" in client.get(f"/graph/document/{new.pk}").content
+    plain = Document.objects.get(collection=filled, source_key="plain.md")
+    assert "Not in the graph" in client.get(f"/graph/document/{plain.pk}").content.decode()
+
+
+def test_portal_fact_37_hostile_labels_are_text(world: Any) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    collection = create_collection(by=world.people["olga"], name=hostile, visibility="public")
+    write(
+        collection,
+        "h.md",
+        f"---\ntype: module\nslug: mod-h\ntitle: '{hostile}'\n---\n# {hostile}\n\n[[mod-x]] {hostile}\n",
+    )
+    rebuild("collection", collection.pk)
+    client = world.client("otto")
+    for path in ("/graph", f"/graph/collection/{collection.pk}", f"/graph/collection/{collection.pk}?focus=mod-h"):
+        assert "<img" not in client.get(path).content.decode(), path
+
+
+def test_portal_rule_50_graph_budget(world: Any, filled: Collection) -> None:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    client = world.client("otto")
+    for rest, most in (("", 10), ("?focus=dec-new", 16)):
+        path = f"/graph/collection/{filled.pk}{rest}"
+        client.get(path)
+        with CaptureQueriesContext(connection) as seen:
+            assert client.get(path).status_code == 200
+        skipped = ("SAVEPOINT", "RELEASE", "SET ")
+        count = len([one for one in seen.captured_queries if not one["sql"].startswith(skipped)])
+        assert count <= most, (rest, count)
