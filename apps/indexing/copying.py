@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import chain, repeat
+from operator import is_
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -67,14 +71,35 @@ def copy_rows(store: ChunkStore, rows: Sequence[tuple[Any, ...]]) -> None:
 
 def copy_values(table: str, columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Any, ...]]) -> None:
     """Binary COPY of rows whose values stand in the order of ``columns``, each with its PostgreSQL type."""
-    packers = [_PACKERS[kind] for _, kind in columns]
-    head = struct.pack(">h", len(columns))
-    parts: list[bytes] = []
-    for row in rows:
-        parts.append(head)
-        parts += [_NULL if value is None else pack(value) for pack, value in zip(packers, row, strict=True)]
     names = ", ".join(connection.ops.quote_name(name) for name, _ in columns)
-    copy_packed(f"{connection.ops.quote_name(table)} ({names})", parts)
+    parts = _pack([kind for _, kind in columns], rows)
+    copy_packed(f"{connection.ops.quote_name(table)} ({names})", list(chain.from_iterable(parts)))
+
+
+def _pack(kinds: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[bytes, ...]]:
+    """The rows in COPY's binary form. Packed column by column: the loops over values are then the interpreter's own,
+    which halves the time."""
+    if not rows:
+        return iter(())
+    size = len(rows)
+    parts: list[Iterable[bytes]] = [repeat(struct.pack(">h", len(kinds)), size)]
+    for kind, column in zip(kinds, zip(*rows, strict=True), strict=True):
+        pack = _PACKERS[kind]
+        if all(map(is_, column, repeat(column[0]))):  # one source, one state, no value at all
+            parts.append(repeat(_NULL if column[0] is None else pack(column[0]), size))
+        elif kind == "uuid":
+            parts.append(_uuids(column))
+        elif None in column:
+            parts.append([_NULL if value is None else pack(value) for value in column])
+        elif kind in _FIXED:
+            form = _FIXED[kind]
+            parts.append(map(form.pack, repeat(form.size - 4), column))
+        elif kind == "text":
+            texts = [value.encode() for value in column]
+            parts += [map(_length.pack, map(len, texts)), texts]
+        else:
+            parts.append(map(pack, column))
+    return zip(*parts, strict=True)
 
 
 def copy_packed(target: str, parts: Sequence[bytes]) -> None:
@@ -90,11 +115,16 @@ COPY_HEADER = b"PGCOPY\n\xff\r\n\x00" + struct.pack(">ii", 0, 0)
 COPY_TRAILER = struct.pack(">h", -1)
 _NULL = struct.pack(">i", -1)
 _TEXT_OID = 25
+_INT4_OID = 23
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 _int2 = struct.Struct(">ih")
 _int4 = struct.Struct(">ii")
 _int8 = struct.Struct(">iq")
 _length = struct.Struct(">i")
 _array = struct.Struct(">iiiiii")
+_one_number = struct.Struct(">iiiiiiii")
+_empty_numbers = struct.pack(">iiii", 12, 0, 0, _INT4_OID)
 _empty_array = struct.pack(">iiii", 12, 0, 0, _TEXT_OID)
 
 
@@ -114,8 +144,37 @@ def _texts(values: Sequence[str]) -> bytes:
     return _array.pack(20 + len(items), 1, 0, _TEXT_OID, len(values), 1) + items
 
 
+def _numbers(values: Sequence[int]) -> bytes:
+    if not values:
+        return _empty_numbers
+    if len(values) == 1:
+        return _one_number.pack(28, 1, 0, _INT4_OID, 1, 1, 4, values[0])
+    items = b"".join([_int4.pack(4, value) for value in values])
+    return _array.pack(20 + len(items), 1, 0, _INT4_OID, len(values), 1) + items
+
+
+def _json(value: object) -> bytes:
+    try:
+        return _bytes(b"\x01" + orjson.dumps(value))
+    except TypeError:  # a whole number beyond 64 bits
+        return _bytes(b"\x01" + json.dumps(value).encode())
+
+
+def _moment(value: datetime) -> bytes:
+    return _int8.pack(8, (value - _EPOCH) // _MICROSECOND)
+
+
 def _uuid(value: UUID) -> bytes:
     return b"\x00\x00\x00\x10" + value.bytes
+
+
+def _uuids(values: Sequence[UUID | None]) -> Iterator[bytes]:
+    """Rows of one document stand together: its id is packed once."""
+    last, packed = None, _NULL
+    for value in values:
+        if value is not last:
+            last, packed = value, _NULL if value is None else _uuid(value)
+        yield packed
 
 
 _PACKERS: dict[str, Callable[[Any], bytes]] = {
@@ -127,8 +186,11 @@ _PACKERS: dict[str, Callable[[Any], bytes]] = {
     "bytea": _bytes,
     "uuid": _uuid,
     "bool": lambda value: b"\x00\x00\x00\x01\x01" if value else b"\x00\x00\x00\x01\x00",
-    "jsonb": lambda value: _bytes(b"\x01" + orjson.dumps(value)),
+    "int4[]": _numbers,
+    "jsonb": _json,
+    "timestamptz": _moment,
 }
+_FIXED = {"int2": _int2, "int4": _int4, "int8": _int8}
 
 
 def update_rows(store: ChunkStore, moved: Sequence[tuple[Any, ...]]) -> None:

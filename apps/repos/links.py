@@ -12,50 +12,53 @@ from typing import Any
 
 from django.db import connection
 
+from apps.indexing.copying import copy_values
 from apps.jobs.running import JobRun
-from apps.repos.link_tree import LinkTree, Page, Resolution, Written
-from apps.repos.models import LinkState, Repository, RepositoryDocument, RepositoryDocumentLink, RepositoryFile
+from apps.repos.link_tree import BROKEN, EXTERNAL, LinkTree, Page, Resolution, Written
+from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentLink, RepositoryFile
 from apps.repos.reading import LinkUse
 
 RULES_VERSION = 2
 WRITE_AT_ONCE = 5000
 COLUMNS = (
-    "repository_id, document_id, link_type, href, text, lines, path, fragment, alias, rel_type, field, embed, image,"
-    " state, reason, rule, target_document_id, target_path, anchor, candidates, suggestion"
+    ("repository_id", "uuid"),
+    ("document_id", "uuid"),
+    ("link_type", "text"),
+    ("href", "text"),
+    ("text", "text"),
+    ("lines", "int4[]"),
+    ("path", "text"),
+    ("fragment", "text"),
+    ("alias", "text"),
+    ("rel_type", "text"),
+    ("field", "text"),
+    ("embed", "bool"),
+    ("image", "bool"),
+    ("state", "text"),
+    ("reason", "text"),
+    ("rule", "int2"),
+    ("target_document_id", "uuid"),
+    ("target_path", "text"),
+    ("anchor", "text"),
+    ("candidates", "text[]"),
+    ("suggestion", "text"),
 )
+CHANGED = (("id", "int8"), *COLUMNS[-8:])
 RESOLUTION = ("state", "reason", "rule", "target_document_id", "target_path", "anchor", "candidates", "suggestion")
 
 
 def copy_links(repository: Repository, uses: Iterable[tuple[uuid.UUID, LinkUse]]) -> None:
     """Store the links of new document versions, not yet resolved. Runs in the caller's transaction."""
-    with connection.cursor() as cursor, cursor.copy(f"COPY repo_document_links ({COLUMNS}) FROM STDIN") as copy:
-        for document_id, use in uses:
-            state = LinkState.EXTERNAL if use.link_type == "absolute" else LinkState.BROKEN
-            copy.write_row(
-                (
-                    repository.pk,
-                    document_id,
-                    use.link_type,
-                    use.href,
-                    use.text,
-                    list(use.lines),
-                    use.path,
-                    use.fragment,
-                    use.alias,
-                    use.rel_type[:60],
-                    use.field,
-                    use.embed,
-                    use.image,
-                    state.value,
-                    "",
-                    None,
-                    None,
-                    "",
-                    "",
-                    [],
-                    "",
-                )
-            )
+    unresolved = ("", None, None, "", "", (), "")
+    rows = [
+        (
+            repository.pk, document_id, use.link_type, use.href, use.text, use.lines, use.path, use.fragment, use.alias,
+            use.rel_type[:60], use.field, use.embed, use.image, EXTERNAL if use.link_type == "absolute" else BROKEN,
+            *unresolved,
+        )
+        for document_id, use in uses
+    ]  # fmt: skip
+    copy_values("repo_document_links", COLUMNS, rows)
 
 
 def resolve_links(run: JobRun, repository: Repository, *, only_if_needed: bool = False) -> None:
@@ -128,9 +131,7 @@ def _update(rows: Sequence[tuple[Any, ...]]) -> None:
     with connection.cursor() as cursor:
         columns = ", ".join(("id", *RESOLUTION))
         cursor.execute(f"CREATE TEMP TABLE link_changes AS SELECT {columns} FROM repo_document_links WITH NO DATA")  # noqa: S608
-        with cursor.copy(f"COPY link_changes ({columns}) FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
+        copy_values("link_changes", CHANGED, rows)
         cursor.execute(
             f"UPDATE repo_document_links AS old SET {assignments} FROM link_changes AS new WHERE old.id = new.id"  # noqa: S608
         )

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import connection
 from django.utils import timezone
 
 from apps.indexing.chunks import ChunkChanges, DocumentText, store_documents
+from apps.indexing.copying import copy_values
 from apps.indexing.observers import Act, DocumentChange, DocumentRef, documents_stored
 from apps.markup.values import Chunk
 from apps.repos.discovery import is_side
@@ -29,35 +31,40 @@ from apps.repos.reading import FileRead
 from apps.repos.slugs import free_slug
 from apps.repos.stores import STORE
 
-WRITTEN = (
-    "path",
-    "raw_path",
-    "kind",
-    "title",
-    "slug",
-    "state",
-    "blob",
-    "size",
-    "content_hash",
-    "parser_version",
-    "chunk_profile",
-    "encoding",
-    "text",
-    "frontmatter",
-    "structure",
-    "anchors",
-    "warnings",
-    "word_count",
-    "line_count",
-    "chunk_count",
-    "redacted_count",
-    "commit",
-    "committed_at",
-    "absence",
-    "absent_commit",
-    "absent_since",
-    "updated_at",
+_COLUMNS = (
+    ("id", "uuid"),
+    ("repository_id", "uuid"),
+    ("path", "text"),
+    ("raw_path", "bytea"),
+    ("kind", "text"),
+    ("title", "text"),
+    ("slug", "text"),
+    ("state", "text"),
+    ("blob", "text"),
+    ("size", "int8"),
+    ("content_hash", "text"),
+    ("parser_version", "text"),
+    ("chunk_profile", "text"),
+    ("encoding", "text"),
+    ("text", "text"),
+    ("frontmatter", "jsonb"),
+    ("structure", "jsonb"),
+    ("anchors", "text[]"),
+    ("warnings", "jsonb"),
+    ("word_count", "int4"),
+    ("line_count", "int4"),
+    ("chunk_count", "int4"),
+    ("redacted_count", "int4"),
+    ("commit", "text"),
+    ("committed_at", "timestamptz"),
+    ("absence", "text"),
+    ("absent_commit", "text"),
+    ("absent_since", "timestamptz"),
+    ("created_at", "timestamptz"),
+    ("updated_at", "timestamptz"),
 )
+_KEPT = frozenset({"id", "repository_id", "created_at"})
+"""What a document keeps when it is read anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +119,7 @@ class Writer:
         """Store what was read, in path order. The caller is inside a batch."""
         ids = [outcome.known.id if outcome.known else uuid.uuid4() for outcome in outcomes]
         rows = [self._row(id_, outcome) for id_, outcome in zip(ids, outcomes, strict=True)]
-        RepositoryDocument.objects.bulk_create(
-            rows, update_conflicts=True, unique_fields=["id"], update_fields=list(WRITTEN)
-        )
+        _write(rows, new=all(outcome.known is None for outcome in outcomes))
         self._write_addresses()
         changes = store_documents(
             STORE,
@@ -214,7 +219,8 @@ class Writer:
         for one in known:
             self.slugs.pop(one.slug, None)
 
-    def _row(self, id_: uuid.UUID, outcome: Outcome) -> RepositoryDocument:
+    def _row(self, id_: uuid.UUID, outcome: Outcome) -> tuple[Any, ...]:
+        """The values of ``_COLUMNS``."""
         entry, read, known = outcome.taken.entry, outcome.read, outcome.known
         info = self.changed_in.get(entry.raw_path, self.commit)
         if known is None:
@@ -223,42 +229,19 @@ class Writer:
             slug = self._new_slug(known, entry.path)
         else:
             slug = known.slug
-        return RepositoryDocument(
-            id=id_,
-            repository=self.repository,
-            path=entry.path,
-            raw_path=raw_or_none(entry.path, entry.raw_path),
-            kind=outcome.taken.kind.value,
-            title=read.title,
-            slug=slug,
-            state=DocumentState.EMPTY if read.empty else DocumentState.INDEXED,
-            blob=entry.blob,
-            size=entry.size or 0,
-            content_hash=read.content_hash,
-            parser_version=self.versions.parser,
-            chunk_profile=self.versions.profile,
-            encoding=read.encoding,
-            text=read.text,
-            frontmatter=read.frontmatter,
-            structure=read.structure,
-            anchors=list(read.anchors),
-            warnings=[
-                {
-                    "code": warning.code,
-                    "line": warning.line,
-                    "column": warning.column,
-                    "message": warning.message,
-                }
-                for warning in read.warnings
-            ],
-            word_count=read.word_count,
-            line_count=read.line_count,
-            chunk_count=len(read.chunks),
-            redacted_count=read.redacted,
-            commit=info.commit,
-            committed_at=info.committed_at,
-            updated_at=timezone.now(),
-        )
+        state = DocumentState.EMPTY if read.empty else DocumentState.INDEXED
+        warnings = [
+            {"code": warning.code, "line": warning.line, "column": warning.column, "message": warning.message}
+            for warning in read.warnings
+        ]
+        now = timezone.now()
+        return (
+            id_, self.repository.pk, entry.path, raw_or_none(entry.path, entry.raw_path), outcome.taken.kind.value,
+            read.title, slug, state.value, entry.blob, entry.size or 0, read.content_hash, self.versions.parser,
+            self.versions.profile, read.encoding, read.text, read.frontmatter, read.structure, read.anchors, warnings,
+            read.word_count, read.line_count, len(read.chunks), read.redacted, info.commit, info.committed_at,
+            "", "", None, now, now,
+        )  # fmt: skip
 
     def _take_slug(self, id_: uuid.UUID, path: str) -> str:
         slug = free_slug(path, id_, self.slugs)
@@ -322,6 +305,23 @@ class Writer:
             self.repository,
             ((id_, use) for id_, outcome in zip(ids, outcomes, strict=True) for use in outcome.read.links),
         )
+
+
+def _write(rows: Sequence[tuple[Any, ...]], *, new: bool) -> None:
+    """Store documents, those that are there already (not ``new``) by their id."""
+    if new:
+        copy_values("repo_documents", _COLUMNS, rows)
+        return
+    columns = ", ".join(name for name, _ in _COLUMNS)
+    changes = ", ".join(f"{name} = EXCLUDED.{name}" for name, _ in _COLUMNS if name not in _KEPT)
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TEMP TABLE read_documents AS SELECT {columns} FROM repo_documents WITH NO DATA")  # noqa: S608
+        copy_values("read_documents", _COLUMNS, rows)
+        cursor.execute(
+            f"INSERT INTO repo_documents ({columns}) SELECT {columns} FROM read_documents"  # noqa: S608
+            f" ON CONFLICT (id) DO UPDATE SET {changes}"
+        )
+        cursor.execute("DROP TABLE read_documents")
 
 
 def _stored_chunks(ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[Chunk]]:
