@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Q
-from psycopg.types.json import Jsonb
 
 from apps.jobs.models import ItemState, Job, JobItem, Status
 
@@ -18,7 +18,10 @@ _STORED = ("created", "replaced", "moved")
 _UPSERT = """
 INSERT INTO jobs_jobitem AS item
     (job_id, path, state, reason, message, line, "column", size, milliseconds, chunks, warning, details)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+SELECT %s, path, state, reason, message, line, "column", size, milliseconds, chunks, warning, details
+FROM json_to_recordset(%s::json) AS given (
+    path text, state text, reason text, message text, line int, "column" int, size bigint, milliseconds int, chunks int,
+    warning boolean, details jsonb)
 ON CONFLICT (job_id, path) DO UPDATE SET
     (state, reason, message, line, "column", size, milliseconds, chunks, warning, details) =
     (excluded.state, excluded.reason, excluded.message, excluded.line, excluded."column", excluded.size,
@@ -51,25 +54,24 @@ def write_items(job: Job, items: Sequence[Item]) -> None:
     latest = {item.path: item for item in items}
     for path, earlier in _earlier_states(job, [p for p, i in latest.items() if i.state == "unchanged"]).items():
         latest[path] = replace(latest[path], state=ItemState(earlier))
+    rows = [
+        {
+            "path": _text(item.path),
+            "state": item.state.value,
+            "reason": item.reason,
+            "message": _text(item.message),
+            "line": item.line,
+            "column": item.column,
+            "size": item.size,
+            "milliseconds": item.milliseconds,
+            "chunks": item.chunks,
+            "warning": item.warning,
+            "details": item.details,
+        }
+        for item in latest.values()
+    ]
     with connection.cursor() as cursor:
-        rows: list[tuple[Any, ...]] = [
-            (
-                job.pk,
-                _text(item.path),
-                item.state.value,
-                item.reason,
-                _text(item.message),
-                item.line,
-                item.column,
-                item.size,
-                item.milliseconds,
-                item.chunks,
-                item.warning,
-                Jsonb(item.details),
-            )
-            for item in latest.values()
-        ]
-        cursor.executemany(_UPSERT, rows)
+        cursor.execute(_UPSERT, [job.pk, json.dumps(rows)])
 
 
 def _text(text: str) -> str:
