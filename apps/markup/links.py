@@ -68,12 +68,12 @@ class Candidates:
             yield from (KeyGroup(rule, "exact", (place,)) for rule, place in self.places)
             return
         yield KeyGroup(0, "exact", (self.href,))
-        folded: dict[str, None] = {}
+        tried: list[str] = []
         for first_rule, place in self.places:
             for rule, keys in _by_rules(place, self.path):
                 yield KeyGroup(max(rule, first_rule), "exact", keys)
-                folded.update(dict.fromkeys(key.casefold() for key in keys))
-        yield KeyGroup(6, "fold", tuple(folded))
+                tried += keys
+        yield KeyGroup(6, "fold", tuple(dict.fromkeys(map(str.casefold, tried))))
         if "/" not in self.path:
             names = _names(self.path)
             yield KeyGroup(7, "name", names)

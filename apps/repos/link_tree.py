@@ -82,6 +82,7 @@ class LinkTree:
         self._folded_names: defaultdict[str, list[str]] = defaultdict(list)
         self._steps: tuple[defaultdict[str, list[Page]], ...] = tuple(defaultdict(list) for _ in range(4))
         self._suggestions = 0
+        self._nearest: dict[str, str | None] = {}
         for page in pages:
             self._learn(page)
 
@@ -139,22 +140,23 @@ class LinkTree:
         for group in tried.groups():
             if group.rule > 5 and folder is not None:
                 break
-            hits = sorted({path for key in group.keys for path in self._hits(group, key)})
+            hits = self._found(group)
             if len(hits) > 1:
                 return _ambiguous(group.rule, hits)
             if hits:
-                return self._at(hits[0], fragment, group.rule)
+                return self._at(hits.pop(), fragment, group.rule)
             if folder is None and group.match == "exact":
                 folder = next(((group.rule, key) for key in group.keys if key in self.folders), None)
         if folder is not None:
             return Resolution(ASSET, rule=folder[0], path=folder[1])
         return Resolution(BROKEN, "not found", suggestion=self._near(tried.path))
 
-    def _hits(self, group: KeyGroup, key: str) -> Iterable[str]:
+    def _found(self, group: KeyGroup) -> set[str]:
+        """The paths that one of the keys means."""
         if group.match == "exact":
-            return (key,) if group.rule and key in self.paths else ()
+            return self.paths.intersection(group.keys) if group.rule else set()
         known = {"fold": self._folded, "name": self._names, "name_fold": self._folded_names}[group.match]
-        return known.get(key, ())
+        return {path for key in group.keys if key in known for path in known[key]}
 
     def _wiki(self, source: Page, link: Written) -> Resolution:
         name, _, heading = link.href.partition("#")
@@ -191,7 +193,7 @@ class LinkTree:
     def _pages_at(self, name: str, source_path: str) -> list[Page]:
         for group in candidates(name, source_path).groups():
             if group.match in {"exact", "fold"}:
-                hits = {path for key in group.keys for path in self._hits(group, key) if path in self.pages}
+                hits = [path for path in self._found(group) if path in self.pages]
                 if hits:
                     return [self.pages[path] for path in sorted(hits)]
         return []
@@ -216,7 +218,10 @@ class LinkTree:
         self._suggestions += 1
         if self._suggestions > SUGGESTED_AT_MOST:
             return ""
-        near = self._near_names.find(written.rstrip("/").rsplit("/", 1)[-1])
+        name = written.rstrip("/").rsplit("/", 1)[-1]
+        if name not in self._nearest:
+            self._nearest[name] = self._near_names.find(name)
+        near = self._nearest[name]
         return min(self._names[near]) if near else ""
 
     @cached_property
