@@ -32,6 +32,7 @@ _LEVELS = (
     re.compile(r"-"),
     re.compile(r"_+"),
 )
+_ANY_LEVEL = re.compile(r"[/\\:#@+'’._-]|->")
 _PART = regex.compile(
     r"\p{Lu}{2,}s(?![\p{L}\p{M}])"  # URLs, APIs: one word
     r"|[\p{Lu}\p{Lt}][\p{Lu}\p{Lt}\p{M}]*(?![\p{Ll}\p{M}])|[\p{Lu}\p{Lt}]?\p{M}*[\p{Ll}][\p{Ll}\p{M}]*"
@@ -108,6 +109,8 @@ def peel(token: str) -> list[Piece]:
 def _descend(token: str, start: int, end: int, level: int, pieces: list[Piece]) -> None:
     """Appends the pieces of ``token[start:end]``, split at ``level`` and below."""
     text = token[start:end]
+    if _ANY_LEVEL.search(text) is None:
+        level = len(_LEVELS)  # nothing that a level splits at: straight to the humps
     while level < len(_LEVELS):
         cuts = [match.span() for match in _LEVELS[level].finditer(text)]
         level += 1

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from django.db import connection
-from psycopg.types.json import Jsonb
 
+from apps.indexing.copying import copy_values
 from apps.jobs.running import JobRun
 from apps.repos.code.mentions import CALL, Place, by_chunk, names_in
 from apps.repos.code.naming import Resolver, Symbol
@@ -25,6 +25,14 @@ from apps.symbols.names import parts_of
 DOCUMENTS_AT_ONCE = 100
 CHUNKS_AT_ONCE = 4000
 MANY_NAMES = 5000
+NAME_COLUMNS = (
+    ("chunk_id", "int8"),
+    ("document_id", "uuid"),
+    ("repository_id", "uuid"),
+    ("path", "text"),
+    ("names", "jsonb"),
+    ("tails", "text[]"),
+)
 
 _UNREAD = """
     SELECT c.id, c.document_id, c.start_line, c.start_byte, c.end_byte FROM repo_document_chunks c
@@ -63,13 +71,13 @@ def _store_names(repository: Repository, waiting: dict[uuid.UUID, list[Place]]) 
         documents = cursor.fetchall()
         # Whatever happens to this run, these chunks want linking.
         cursor.execute("UPDATE code_states SET is_linked = false WHERE repository_id = %s", [repository.pk])
-        columns = "chunk_id, document_id, repository_id, path, names, tails"
-        with cursor.copy(f"COPY repo_document_chunk_names ({columns}) FROM STDIN") as copy:
-            for id_, path, kind, text, blocks in documents:
-                fences = [(block["start_line"], block["end_line"]) for block in _json(blocks)]
-                named = names_in(text, sorted(fences), prose=kind == Kind.REPO_DOC)
-                for chunk, names in by_chunk(text, named, waiting[id_]):
-                    copy.write_row((chunk, id_, repository.pk, path, Jsonb(names), tails_of(names)))
+    rows: list[tuple[Any, ...]] = []
+    for id_, path, kind, text, blocks in documents:
+        fences = [(block["start_line"], block["end_line"]) for block in _json(blocks)]
+        named = names_in(text, sorted(fences), prose=kind == Kind.REPO_DOC)
+        for chunk, names in by_chunk(text, named, waiting[id_]):
+            rows.append((chunk, id_, repository.pk, path, names, tails_of(names)))
+    copy_values("repo_document_chunk_names", NAME_COLUMNS, rows)
 
 
 def _json(value: Any) -> Sequence[Any]:

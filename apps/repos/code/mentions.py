@@ -22,6 +22,9 @@ _SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]{1,200})\1(?!`)")
 _WHOLE = re.compile(rf"[~!.]?({_JOINED})(?:\(\))?")
 _CALL = re.compile(rf"(?<![\w.$/\\@#:~-])({_JOINED})\(")
 _PLAIN = re.compile(rf"(?<![\w.$/\\@#:~-])({_IDENTIFIER}(?:\.{_IDENTIFIER})+)(?![\w$(/\\@-]|://|\.\w|::)")
+_TELLING = re.compile(r"[`.(_$]|--")
+"""What a line with a name holds at least."""
+_BEFORE_CALL = re.compile(r"[\w$]\(")
 _FLAG = re.compile(r"(?<![\w-])--[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*(?![\w-])")
 _ENV = re.compile(r"(?<![\w.])\$?\{?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?!\w)|\$\{?([A-Z][A-Z0-9_]{2,})(?!\w)")
 _LETTERS = re.compile(r"[^\W\d_]{3}")
@@ -51,7 +54,8 @@ def names_in(text: str, fences: Sequence[tuple[int, int]], *, prose: bool) -> It
     for number, line in enumerate(text.split("\n"), 1):
         place = bisect_right(starts, number) - 1
         in_code = not prose or (place >= 0 and number <= fences[place][1])
-        yield from _of_line(line, number, at, in_code=in_code)
+        if _TELLING.search(line):
+            yield from _of_line(line, number, at, in_code=in_code)
         at += len(line) + 1
 
 
@@ -74,7 +78,7 @@ def _of_line(line: str, number: int, at: int, *, in_code: bool) -> Iterator[Name
                 pieces.append(line[span.start() : span.end()])
             done = span.end()
         line = "".join([*pieces, line[done:]])
-    if "(" in line:
+    if _BEFORE_CALL.search(line):
         for call in _CALL.finditer(line):
             if _is_name(call[1]) and _closes(line, call.end()):
                 yield Named(call[1], CALL, number, at + call.start())
