@@ -24,6 +24,7 @@ from apps.markup.wikilinks import without_brackets
 _MARKDOWN = pyromark.Markdown(options=OPTIONS)
 _EXPLICIT_ANCHOR = re.compile(r"\{#([^\s{}]+)\}\Z")
 _LEVELS = {"H1": 1, "H2": 2, "H3": 3, "H4": 4, "H5": 5, "H6": 6}
+_WEB = ("https:", "http:")
 _make_link = fast(Link)
 
 
@@ -49,6 +50,8 @@ def _read(tree: Tree, events: Events) -> None:
     inline_end = trim_from = trim_to = row_start = row_end = 0
     section = 0 if tree.lead else -1
     ascii_only, list_item, add_link = tree.ascii_only, LIST_ITEM.match, tree.links.append
+    line = line_start = line_end = 0
+    """The line of the link before: most links stand in the same one or need one look-up."""
     for event, span in events:
         if "Text" in event:
             content = event["Text"]
@@ -106,13 +109,18 @@ def _read(tree: Tree, events: Events) -> None:
                             label += read_inline(tree, events, event, span, inline_end, len(stack), section, True)
                     else:
                         label = read_inline(tree, events, event, span, inline_end, len(stack), section, True)
-                    line = bisect_right(starts, start)
-                    link_type, path, query, fragment = split_href(href)
+                    if not line_start <= start < line_end:
+                        line = bisect_right(starts, start)
+                        line_start, line_end = starts[line - 1], starts[line]
+                    if href.startswith(_WEB) and "#" not in href and "?" not in href:
+                        link_type, path, query, fragment = "absolute", href, "", ""
+                    else:
+                        link_type, path, query, fragment = split_href(href)
                     add_link(
                         _make_link(
                             label, href, line, link_type, path, query, fragment, "", "", False, "body", "", section,
-                            line if end < starts[line] else bisect_left(starts, end),
-                            start - starts[line - 1] + 1 if ascii_only else tree.column(line, start), start, end,
+                            line if end < line_end else bisect_left(starts, end),
+                            start - line_start + 1 if ascii_only else tree.column(line, start), start, end,
                         )
                     )  # fmt: skip
                 else:

@@ -12,8 +12,9 @@ _WIDE_BLANKS = tuple(
 
 def count_words(raw: bytes) -> int:
     """Runs of non-white characters in UTF-8 text; twice as fast as ``len(text.split())`` and never different."""
-    wide = raw.translate(None, _ASCII)
-    if wide and any(blank in wide for blank in _WIDE_BLANKS):
-        return len(raw.decode().split())
+    if not raw.isascii():
+        wide = raw.translate(None, _ASCII)
+        if any(blank in wide for blank in _WIDE_BLANKS):
+            return len(raw.decode().split())
     shape = raw.translate(_SHAPE)
     return shape.count(b" x") + shape.startswith(b"x")

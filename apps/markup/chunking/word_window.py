@@ -37,7 +37,7 @@ def chunk_words(parsed: ParsedDocument, profile: WordWindow, kind_label: str | N
             blank = text[: len(text) - len(text.lstrip())]
             first += len(blank.encode())
             line += blank.count("\n")
-        if len(body) > profile.max_chars or (len(body) > profile.max_words and count_words(body) > profile.max_words):
+        if len(body) > profile.max_chars or _has_more_words(body, profile.max_words):
             _cut(chunks, section, path, body, first, line, profile, derivation)
             continue
         end = first + (len(body) if body.isascii() else len(body.encode()))
@@ -48,6 +48,11 @@ def chunk_words(parsed: ParsedDocument, profile: WordWindow, kind_label: str | N
             )
         )  # fmt: skip
     return ChunkedDocument(tuple(chunks))
+
+
+def _has_more_words(body: str, number: int) -> bool:
+    """Counted only when it can be: a word of ASCII text takes two characters, its blank included."""
+    return len(body) > (2 * number if body.isascii() else number) and count_words(body) > number
 
 
 def _cut(
