@@ -18,7 +18,7 @@ from apps.markup.building import fast
 from apps.markup.links import split_href
 from apps.markup.references import LIST_ITEM
 from apps.markup.tree import BLANKS, OPTIONS, Events, HeadingDraft, Tree, make_block
-from apps.markup.values import Block, BlockKind, Link, Skipped
+from apps.markup.values import Block, BlockKind, Link, LinkType, Skipped
 from apps.markup.wikilinks import without_brackets
 
 _MARKDOWN = pyromark.Markdown(options=OPTIONS)
@@ -50,6 +50,7 @@ def _read(tree: Tree, events: Events) -> None:
     inline_end = trim_from = trim_to = row_start = row_end = 0
     section = 0 if tree.lead else -1
     ascii_only, list_item, add_link = tree.ascii_only, LIST_ITEM.match, tree.links.append
+    link_type: LinkType
     line = line_start = line_end = 0
     """The line of the link before: most links stand in the same one or need one look-up."""
     for event, span in events:
