@@ -90,15 +90,17 @@ def _earlier_states(job: Job, paths: list[str]) -> dict[str, str]:
 
 def item_counts(job: Job) -> dict[str, int]:
     """Items by state, and ``warnings``."""
-    counts = dict(
+    rows = (
         JobItem.objects.filter(job=job)
         .order_by()
         .values_list("state")
-        .annotate(Count("pk"))
-        .values_list("state", "pk__count")
+        .annotate(every=Count("pk"), warned=Count("pk", filter=Q(warning=True)))
     )
-    counts["warnings"] = JobItem.objects.filter(job=job, warning=True).count()
-    return counts
+    counts, warned = {}, 0
+    for state, every, warnings in rows:
+        counts[state] = every
+        warned += warnings
+    return {**counts, "warnings": warned}
 
 
 def clean_words(job: Job) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,6 +53,10 @@ class JobRun:
         self._unwritten = False
         self._written_at = 0.0
         self._stages: list[JsonObject] = []
+        self._new_stage = False
+        self._written: tuple[JsonObject, list[JsonObject], str] | None = None
+        """Counters, notes and outcome as they are stored."""
+        self._files_under_way = False
         self._in_batch = False
 
     # -- what it is about
@@ -117,7 +122,9 @@ class JobRun:
         with self._fenced():
             yield
             self._write()
-            poison.clear(self.job)
+            if self._files_under_way:
+                poison.clear(self.job)
+        self._files_under_way = False
 
     @contextmanager
     def _fenced(self) -> Iterator[None]:
@@ -130,6 +137,7 @@ class JobRun:
                 yield
         except BaseException:
             del self._items[items_before:]
+            self._distrust()
             raise
         finally:
             self._in_batch = False
@@ -170,6 +178,7 @@ class JobRun:
         self._unwritten = True
         if stage != old_stage:
             self._stages.append({"stage": stage, "at": time.time()})
+            self._new_stage = True
         if not self._in_batch and (stage != old_stage or time.monotonic() - self._written_at >= PROGRESS_SECONDS):
             self._write_progress()
 
@@ -184,7 +193,8 @@ class JobRun:
         self._update(**changes)
         if "counting_from" in changes:
             self.job.refresh_from_db(fields=["counting_from"])
-        if self._stages:
+        if self._new_stage:
+            self._new_stage = False
             JobAttempt.objects.filter(job=self.job, number=self.job.runs).update(stages=self._stages)
 
     def _update(self, **changes: Any) -> None:
@@ -248,20 +258,31 @@ class JobRun:
     def flush(self) -> None:
         """Write what is still in memory; the caller is inside ``batch()`` or the finishing transaction."""
         self._write()
+        self._distrust()  # the caller's transaction may fail and be tried again
+
+    def _distrust(self) -> None:
+        """What was written may have been rolled back: the next write repeats all of it."""
+        self._written = None
+        self._unwritten = True
+        self._new_stage = bool(self._stages)
 
     def _write(self) -> None:
         if self._items:
             write_items(self.job, self._items)
         stage, done, _ = self._progress
-        if (self._unwritten and (stage or done is not None)) or self._stages:
+        if (self._unwritten and (stage or done is not None)) or self._new_stage:
             self._write_progress()
-        self._update(counters=self.counters, notes=self._notes, outcome=self._outcome)
+        said = copy.deepcopy((self.counters, self._notes, self._outcome))
+        if said != self._written:
+            self._update(counters=self.counters, notes=self._notes, outcome=self._outcome)
+            self._written = said
 
     # -- files that kill workers
 
     def under_way(self, files: Iterable[tuple[str, str]]) -> None:
         """Record, in a transaction of its own, the (path, content id) pairs that are worked on from now until the next
         ``batch()`` commits. Call it outside transactions, before the work that could kill the process."""
+        self._files_under_way = True
         poison.record(self.job, list(files))
 
     def quarantined(self, path: str, content_id: str) -> bool:

@@ -105,20 +105,11 @@ def write_report(
     if rewritten:
         sentences.append(REWRITTEN)
     run.note(" ".join(sentences))
-    SyncReport.objects.update_or_create(
-        job=run.job,
-        defaults={
-            "repository": repository,
-            "commit": repository.synced_commit,
-            "previous_commit": previous,
-            "branch": repository.synced_branch,
-            "totals": totals,
-            "not_taken": {
-                reason: {"count": group.count, "samples": group.samples[:SAMPLES]}
-                for reason, group in sorted(plan.not_taken.items())
-            },
-        },
-    )
+    not_taken = {
+        reason: {"count": group.count, "samples": group.samples[:SAMPLES]}
+        for reason, group in sorted(plan.not_taken.items())
+    }
+    _store(run, repository, previous=previous, totals=totals, not_taken=not_taken)
 
 
 def repeat_report(run: JobRun, repository: Repository, tally: Tally, *, listed: int) -> None:
@@ -131,16 +122,33 @@ def repeat_report(run: JobRun, repository: Repository, tally: Tally, *, listed: 
         f"{tally.discovered} files at {repository.synced_commit[:7]}: unchanged; {clean} of {tally.discovered} clean."
         + (f" {tally.held} deletions wait for a writer." if tally.held else "")
     )
-    SyncReport.objects.update_or_create(
+    _store(
+        run,
+        repository,
+        previous=repository.synced_commit,
+        totals={"listed": listed, "clean": clean, "rewritten": False},
+        not_taken=before.not_taken if before else {},
+    )
+
+
+def _store(
+    run: JobRun, repository: Repository, *, previous: str, totals: Mapping[str, Any], not_taken: Mapping[str, Any]
+) -> None:
+    """The report row of the job, by one statement; a second attempt writes over that of the first."""
+    report = SyncReport(
         job=run.job,
-        defaults={
-            "repository": repository,
-            "commit": repository.synced_commit,
-            "previous_commit": repository.synced_commit,
-            "branch": repository.synced_branch,
-            "totals": {"listed": listed, "clean": clean, "rewritten": False},
-            "not_taken": before.not_taken if before else {},
-        },
+        repository=repository,
+        commit=repository.synced_commit,
+        previous_commit=previous,
+        branch=repository.synced_branch,
+        totals=totals,
+        not_taken=not_taken,
+    )
+    SyncReport.objects.bulk_create(
+        [report],
+        update_conflicts=True,
+        unique_fields=["job"],
+        update_fields=["repository", "commit", "previous_commit", "branch", "totals", "not_taken"],
     )
 
 
