@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.collections import link_rows
+from apps.collections.document_rows import copy_new
 from apps.collections.models import (
     Collection,
     Document,
@@ -317,13 +318,15 @@ _RECHUNKED = (
 def _write(collection: Collection, batch: _Batch, *, rechunk: bool) -> None:
     if not batch.rows:
         return
+    replaced = set(batch.replaced)
+    copy_new([row for row in batch.rows if row.pk not in replaced])
     Document.objects.bulk_create(
-        batch.rows,
+        [row for row in batch.rows if row.pk in replaced],
         update_conflicts=True,
         unique_fields=["id"],
         update_fields=_RECHUNKED if rechunk else _CONTENT,
     )
-    DocumentVersion.objects.bulk_create(batch.versions)
+    copy_new(batch.versions)
     _prune_versions([version.document_id for version in batch.versions if version.number > 1])
     store_documents(get_store(STORE), source_id=collection.pk, documents=batch.texts)
     link_rows.write(batch.links, replaced=batch.replaced)

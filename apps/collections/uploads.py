@@ -13,6 +13,7 @@ from django.db.models import Sum
 from apps.access.errors import Invalid, Problem, Throttled, TooLarge, UnsupportedType
 from apps.access.rules import Right
 from apps.collections.archives import ArchiveLimits, BadArchive, Entry, read_archive
+from apps.collections.document_rows import copy_new
 from apps.collections.documents import Incoming, Outcome, profile_of, retitle, standing_of, store
 from apps.collections.keys import DOCUMENT_ENDINGS, BadKey, is_document, normalise_key
 from apps.collections.models import Collection, Document, StagedEntry, Upload
@@ -251,9 +252,9 @@ def _stage(
         waiting_bytes += held
         total += held
         if len(waiting) >= STAGING_ENTRIES or waiting_bytes >= STAGING_BYTES:
-            StagedEntry.objects.bulk_create(waiting)
+            copy_new(waiting)
             waiting, waiting_bytes = [], 0
-    StagedEntry.objects.bulk_create(waiting)
+    copy_new(waiting)
     _check_staging(total)
     upload.size = total
     upload.save(update_fields=["size"])

@@ -53,7 +53,10 @@ class YamlDocument:
 def load(text: str) -> YamlDocument:
     """Read one document. Raises ``YamlFault`` for syntax, tags, duplicate keys, depth, aliases, a second document."""
     try:
-        return _Builder(text).document
+        document = _Builder(text).document
+        if "\\" in text and _holds_nul(document.root):
+            raise _nul_fault(text)
+        return document
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise YamlFault(_plain(error.problem), mark.line if mark else 0, mark.column if mark else 0) from None
@@ -64,6 +67,26 @@ def load(text: str) -> YamlDocument:
         raise YamlFault("a control character is not allowed", line, column) from None
     except yaml.YAMLError as error:
         raise YamlFault(f"not readable as YAML ({type(error).__name__})", 0, 0) from None
+
+
+_NUL = re.compile(r"\\(?:0|x00|u0000|U00000000)")
+
+
+def _holds_nul(value: Any) -> bool:
+    """Whether a key or text holds a NUL, which quoted text can spell and no database stores."""
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any(_holds_nul(key) or _holds_nul(inner) for key, inner in value.items())
+    return isinstance(value, list) and any(_holds_nul(inner) for inner in value)
+
+
+def _nul_fault(text: str) -> YamlFault:
+    found = _NUL.search(text)
+    place = found.start() if found else 0
+    return YamlFault(
+        "a NUL character is not allowed", text.count("\n", 0, place), place - text.rfind("\n", 0, place) - 1
+    )
 
 
 def resolve(text: str) -> tuple[Any, Resolved]:

@@ -328,3 +328,15 @@ def test_names_are_unique_for_their_owner_only(handbook: Collection, olga: User,
         create_collection(by=olga, name="handbook")
     assert caught.value.status == 409
     assert create_collection(by=otto, name="Handbook").slug == "handbook"
+
+
+def test_a_header_that_no_database_holds_costs_itself_only(put: Put, document: Find) -> None:
+    for key, header in (
+        ("value.md", b'title: "a\\0b"'),
+        ("list.md", b'tags: [ok, "\\x00"]'),
+        ("key.md", b'"k\\u0000": v'),
+        ("half.md", b'x: "\\ud800"'),
+    ):
+        put(key, b"---\n" + header + b"\n---\n# Body")
+        assert document(key).state == "indexed"
+        assert [(row["code"], row["line"]) for row in document(key).warnings] == [("front_matter_error", 2)]
