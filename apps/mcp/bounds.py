@@ -14,6 +14,7 @@ MOST_TOKENS = 25_000
 OVERHEAD = 3_000
 """Kept free for freshness, lists around a text and the cursor."""
 LONGEST_TITLE = 160
+LEAST_BODY = 2_000
 
 _TICKS = re.compile(r"`+")
 
@@ -38,6 +39,40 @@ def room_for(*, more: bool) -> Room:
     """``more``: the caller chose a size above the default."""
     most = MOST_TOKENS * 3 - OVERHEAD
     return Room(most, most) if more else Room(DEFAULT_CHARS - OVERHEAD, most)
+
+
+def size_of(text: str) -> int:
+    """Bytes in UTF-8."""
+    return len(text.encode("utf-8", "replace"))
+
+
+def fitting_lines(lines: Sequence[str], room: Room, *, share: int = 1) -> list[str]:
+    """As many of ``lines``, from the first on, as the ``share``-th part of ``room`` holds."""
+    shown: list[str] = []
+    chars = size = 0
+    for line in lines:
+        chars += len(line) + 1
+        size += size_of(line) + 1
+        if chars > room.chars // share or size > room.bytes // share:
+            break
+        shown.append(line)
+    return shown
+
+
+def beside(room: Room, texts: Sequence[str]) -> Room:
+    """What ``room`` leaves for a body when ``texts`` stand around it. They are paid from the overhead first."""
+    chars = max(0, sum(len(text) + 1 for text in texts) - OVERHEAD // 3)
+    size = max(0, sum(size_of(text) + 1 for text in texts) - OVERHEAD // 3)
+    return Room(max(LEAST_BODY, room.chars - chars), max(3 * LEAST_BODY, room.bytes - size))
+
+
+def cut_to_tokens(text: str, most: int = MOST_TOKENS) -> str:
+    """``text``, or its beginning up to a line end with a word about the cut: the last resort, not the way to page."""
+    if tokens_of(text) <= most:
+        return text
+    note = "\n\ncut: the answer was longer than any client takes; ask for less."
+    begun = text.encode("utf-8", "replace")[: most * 3 - len(note)].decode("utf-8", "ignore")
+    return begun[: begun.rfind("\n") + 1 or len(begun)].rstrip("\n") + note
 
 
 def fitting(blocks: Sequence[str], room: Room) -> int:

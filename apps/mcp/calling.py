@@ -16,7 +16,7 @@ from django.utils import timezone
 from apps.access.errors import Refusal
 from apps.access.origin import current_origin
 from apps.mcp import arguments
-from apps.mcp.bounds import room_for, tokens_of
+from apps.mcp.bounds import cut_to_tokens, room_for, tokens_of
 from apps.mcp.errors import ToolError, of_refusal
 from apps.mcp.replies import Call, Reply
 from apps.mcp.table import BY_NAME, Tool
@@ -108,7 +108,7 @@ def _outcome(tool: Tool, viewer: Viewer, given: Mapping[str, Any], note: query_l
         if note is not None:
             note.refused(error.code)
         return Outcome(error.line, {"error": error.code}, is_error=True)
-    text = reply.text()
+    text = cut_to_tokens(reply.text())
     if note is not None:
         note.answered(reply.sources, tokens=tokens_of(text))
     return Outcome(text, reply.result())

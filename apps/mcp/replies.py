@@ -60,15 +60,17 @@ class Reply:
         return "\n\n".join(part for part in parts if part)
 
     def result(self) -> dict[str, Any]:
-        """The value of ``_meta``, brought under its limit by leaving out the last items."""
+        """The value of ``_meta``, brought under its limit by leaving out the ends of its longest lists."""
         found = {**self.meta, "next_cursor": self.next_cursor}
-        items = list(found.get("items", ()))
         left_out = 0
-        while items and _size(found) > META_BYTES:
-            cut = max(1, len(items) // 8)
-            items = items[:-cut]
+        while _size(found) > META_BYTES:
+            lists = [name for name, value in found.items() if isinstance(value, list) and value]
+            if not lists:
+                break
+            name = max(lists, key=lambda one: _size(found[one]))
+            cut = max(1, len(found[name]) // 8)
             left_out += cut
-            found = {**found, "items": items, "items_left_out": left_out}
+            found = {**found, name: found[name][:-cut], "left_out": left_out}
         return found
 
 

@@ -12,9 +12,10 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from apps.mcp.arguments import Argument, asks_for_more, check, number, text
-from apps.mcp.bounds import fenced, one_line, tokens_of
+from apps.mcp.bounds import cut_to_tokens, fenced, one_line, tokens_of
 from apps.mcp.errors import LONGEST, ToolError
 from apps.mcp.instructions import INSTRUCTIONS, instructions
+from apps.mcp.replies import Reply
 from apps.mcp.server import tool_definitions
 from apps.mcp.table import TOOLS
 from apps.retrieval.models import QueryLogEntry
@@ -167,3 +168,20 @@ def test_sizes_above_their_default_ask_for_more() -> None:
     assert asks_for_more(table, check(table, {"q": "x", "limit": 11}))
     assert asks_for_more(table, check(table, {"end": 3}))
     assert Argument("boolean", "b", default=False).schema() == {"type": "boolean", "description": "b", "default": False}
+
+
+def test_whatever_a_tool_says_is_cut_before_a_client_refuses_it() -> None:
+    text_ = "".join(f"line {number} 日本語\n" for number in range(20_000))
+    short = cut_to_tokens(text_)
+    assert tokens_of(short) <= 25_000
+    assert short.endswith("ask for less.")
+    assert text_.startswith(short.partition("\n\ncut: ")[0])
+    assert cut_to_tokens("x") == "x"
+
+
+def test_meta_stays_under_its_limit() -> None:
+    reply = Reply(meta={"total": 9, "items": [{"id": "x" * 100}] * 900, "edges": ["y" * 100] * 900})
+    found = reply.result()
+    assert len(json.dumps(found).encode()) <= 36_000
+    assert found["total"] == 9
+    assert found["left_out"] + len(found["items"]) + len(found["edges"]) == 1800

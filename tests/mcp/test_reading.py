@@ -298,7 +298,11 @@ def test_api_fact_45_nothing_found_says_why(land: Land) -> None:
 
 
 def test_api_fact_41_default_calls_stay_under_the_default_size(land: Land) -> None:
-    big = "".join(f"## Chapter {number}\n\n" + "jobs lease the queue " * 90 + "\n\n" for number in range(60))
+    title = "第一章 jobs " * 12
+    big = "".join(
+        f"## {title}{number}\n\n" + "jobs lease the queue " * 90 + f"[next](other-{number}-{'x' * 100}.md)\n\n"
+        for number in range(90)
+    )
     land.upload(land.glossary, "big.md", "# Big\n\n" + big)
     document = land.api.documents.get(path="docs/jobs.md")
     document.text = "# Big\n\n" + big
@@ -319,6 +323,23 @@ def test_api_fact_41_default_calls_stay_under_the_default_size(land: Land) -> No
             said = agent.call(tool.name, **{name: given[name] for name in wanted})
             assert len(said.text) <= 25_000, tool.name
             assert tokens_of(said.text) <= 25_000, tool.name
+
+
+def test_chunks_of_any_size_are_bounded_with_their_neighbours(land: Land) -> None:
+    Collection.objects.filter(pk=land.glossary.pk).update(max_chars=32_000)
+    land.glossary.refresh_from_db()
+    text = "".join(f"# Part {number}\n\n" + "日本語の長い文章。" * 3000 + "\n\n" for number in range(3))
+    land.upload(land.glossary, "wide.md", text)
+    otto = land.agent("otto")
+    chunk = next(
+        item["chunk"]
+        for item in otto.call("collection_search", query="日本語").items
+        if item["location"].startswith("wide.md#part-1")
+    )
+    said = otto.call("read_chunk", chunk=chunk)
+    assert len(said.text) <= 25_000
+    assert "cut: " in said.text
+    assert tokens_of(otto.call("read_chunk", chunk=chunk, neighbours=2).text) <= 25_000
 
 
 def test_a_bigger_answer_comes_only_when_asked_for_and_is_bounded_too(land: Land) -> None:

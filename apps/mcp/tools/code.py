@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.access.rest.cursors import page_of_list
-from apps.mcp.bounds import fenced, one_line, tokens_of
+from apps.mcp.bounds import beside, fenced, fitting_lines, one_line, tokens_of
 from apps.mcp.errors import ToolError
 from apps.mcp.freshness import line_of
 from apps.mcp.replies import Call, Reply, list_within
@@ -120,29 +120,31 @@ def read_node(call: Call) -> Reply:
     ]
     if body is None:
         raise ToolError("not_indexed", f"{node.file.path} is tracked, its text is not stored")
+    around = counts(node)
+    linked: Sequence[Any] = ()
+    extras: list[str] = []
+    if not call["cursor"]:
+        if node.signature:
+            extras.append("signature:\n" + fenced(node.signature[:2000], node.language))
+        if node.doc:
+            extras.append("doc comment:\n" + fenced(node.doc[:4000]))
+        extras.append(f"{around['callers']} callers, {around['callees']} callees (cograph_related lists them)")
+        if call["include_docs"]:
+            linked = related_chunks([node.pk], LINKED_SECTIONS).get(node.pk, ())
+            if linked:
+                extras.append("documentation that names it:")
+                extras += [_section_line(one) for one in linked]
     page = text_page(
         call,
         body.text,
         bound_to={"node": str(node.pk), "commit": repository.synced_commit},
         label=node.language,
+        room=beside(call.room, extras),
         first_line=body.start_line,
         advice="Read parts of it with cograph_read_file_range.",
     )
     head.append(f"lines {body.start_line}-{body.end_line} of {body.total_lines} · {tokens_of(body.text)} tokens")
-    closing = list(page.notes)
-    linked: Sequence[Any] = ()
-    around = counts(node)
-    if page.first:
-        if node.signature:
-            closing.append("signature:\n" + fenced(node.signature[:2000], node.language))
-        if node.doc:
-            closing.append("doc comment:\n" + fenced(node.doc[:4000]))
-        closing.append(f"{around['callers']} callers, {around['callees']} callees (cograph_related lists them)")
-        if call["include_docs"]:
-            linked = related_chunks([node.pk], LINKED_SECTIONS).get(node.pk, ())
-            if linked:
-                closing.append("documentation that names it:")
-                closing += [_section_line(one) for one in linked]
+    closing = [*page.notes, *extras]
     return Reply(
         freshness=[line_of(repository, call.now)],
         blocks=["\n".join(head) + "\n" + page.block],
@@ -189,8 +191,8 @@ def related(call: Call) -> Reply:
         for edge in around.edges
         if edge.target is not None
     ]
-    room = call.room.chars // 2
-    nodes_shown, edges_shown = _fitting_lines(nodes, room), _fitting_lines(edges, room)
+    nodes_shown = fitting_lines(nodes, call.room, share=2)
+    edges_shown = fitting_lines(edges, call.room, share=2)
     truncated = around.truncated or len(nodes_shown) < len(nodes) or len(edges_shown) < len(edges)
     blocks = [head]
     if nodes:
@@ -213,13 +215,3 @@ def related(call: Call) -> Reply:
             "edges": len(edges),
         },
     )
-
-
-def _fitting_lines(lines: Sequence[str], room: int) -> list[str]:
-    shown, size = [], 0
-    for line in lines:
-        size += len(line) + 1
-        if size > room:
-            break
-        shown.append(line)
-    return shown

@@ -6,7 +6,7 @@ from typing import Any
 
 from apps.access.errors import BadRequest, NotFound
 from apps.access.rest.cursors import read_cursor, write_cursor
-from apps.mcp.bounds import fenced, one_line, slice_from, tokens_of
+from apps.mcp.bounds import Room, fenced, one_line, slice_from, tokens_of
 from apps.mcp.errors import ToolError, not_found
 from apps.mcp.freshness import line_of
 from apps.mcp.replies import Call, Reply
@@ -96,14 +96,19 @@ def read_chunk(call: Call) -> Reply:
     vector = view.vectors[chunk.pk]
     source = _with_state(call, view.source)
     blocks = []
+    each = Room(call.room.chars // (len(around) + 1), call.room.bytes // (len(around) + 1))
     for one in around:
+        part = slice_from(one.source, 0, each)
         here = " (this chunk)" if one.pk == chunk.pk else ""
         trail = " › ".join(one_line(part, 80) for part in one.heading_path)
         place = f"{one_line(view.path, 300)}" + (f"#{one.section_anchor}" if one.section_anchor else "")
         blocks.append(
             f"chunk {one.pk}{here} · {one.chunk_index + 1} of {total}\n"
             f"{place}:{one.start_line}-{one.end_line} · bytes {one.start_byte}-{one.end_byte}"
-            f" · {tokens_of(one.source)} tokens" + (f"\n{trail}" if trail else "") + f"\n{fenced(one.source)}"
+            f" · {tokens_of(one.source)} tokens"
+            + (f"\n{trail}" if trail else "")
+            + f"\n{fenced(part.text)}"
+            + (f"\ncut: {len(one.source) - part.end} characters more; read the lines by path." if part.more else "")
         )
     words = {
         "embedded": "embedded",
@@ -116,7 +121,8 @@ def read_chunk(call: Call) -> Reply:
         told += "; truncated: the vector sees only the beginning of the text"
     closing = [told]
     if chunk.text is not None and chunk.text != chunk.source:
-        closing.append("searched text, where it differs from the source:\n" + fenced(chunk.text))
+        searched = slice_from(chunk.text, 0, each).text
+        closing.append("searched text, where it differs from the source:\n" + fenced(searched))
     if chunk.flags:
         closing.append("flags: " + ", ".join(chunk.flags))
     return Reply(

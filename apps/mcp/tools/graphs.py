@@ -7,11 +7,12 @@ from typing import Any
 
 from apps.collections import catalogue as collections
 from apps.knowledge_graph.lint import lint_seen
+from apps.knowledge_graph.linting.values import GraphFinding
 from apps.knowledge_graph.lookup import chain_of, nodes_called
 from apps.knowledge_graph.models import GraphSource
 from apps.knowledge_graph.reader import Reader, SeenEdge, SeenNode, open_graph
 from apps.knowledge_graph.walks import Filters, neighbourhood, newest, shortest_path
-from apps.mcp.bounds import fenced, one_line
+from apps.mcp.bounds import Room, fenced, fitting_lines, one_line
 from apps.mcp.errors import ToolError
 from apps.mcp.freshness import line_of
 from apps.mcp.replies import Call, Reply
@@ -19,7 +20,9 @@ from apps.repos import catalogue as repos
 
 VIEWS = ("neighbourhood", "node", "chain", "path", "lint")
 CANDIDATES = 5
-HEADER_KEYS = 20
+HEADER_KEYS = 12
+SHARE = 4
+"""Pages, relations, evidence and the header of a page have a quarter of the room each."""
 EVIDENCE_CHARS = 300
 
 
@@ -87,7 +90,7 @@ def _node(call: Call, source: Any) -> Reply:
     if page is not None:
         facts.append(f"page: {one_line(page.path, 300)} · header {page.header_state}")
         facts += [
-            f"{one_line(str(key), 40)}: {one_line(str(value), 200)}"
+            f"{one_line(str(key), 40)}: {one_line(str(value), 160)}"
             for key, value in list(page.header.items())[:HEADER_KEYS]
         ]
     else:
@@ -122,8 +125,9 @@ def _chain(call: Call, source: Any) -> Reply:
         closing.append("cycle: these pages supersede each other, so that none of them is the newest (KG108).")
     if chain.truncated:
         closing.append("truncated: the line of supersession is longer.")
+    told = "\n".join(["oldest to newest:", *fitting_lines(lines, call.room, share=2)])
     return Reply(
-        blocks=["oldest to newest:\n" + "\n".join(lines), *_evidence(reader, held, chain.edges, call.room.chars // 3)],
+        blocks=[told, *_evidence(reader, held, chain.edges, call.room)],
         closing=closing,
         meta={
             "returned": len(chain.nodes),
@@ -159,15 +163,7 @@ def _lint(call: Call, source: Any) -> Reply:
         page = _one(reader, held, call["node"]).page
         found = [one for one in found if one.page_id == page]
     shown = found[: call["limit"]]
-    lines = []
-    size = 0
-    for one in shown:
-        place = f"{one_line(one.path, 200)}:{one.line}" if one.line else one_line(one.path, 200)
-        line = f"- {one.severity} {one.rule} {place}: {one_line(one.message, 300)}"
-        size += len(line) + 1
-        if size > call.room.chars:
-            break
-        lines.append(line)
+    lines = fitting_lines([_finding(one) for one in shown], call.room)
     closing = [f"{len(lines)} of {len(found)} findings."]
     if len(lines) < len(found):
         closing.append("truncated: raise limit, or name a node.")
@@ -181,6 +177,11 @@ def _lint(call: Call, source: Any) -> Reply:
             "truncated": len(lines) < len(found),
         },
     )
+
+
+def _finding(one: GraphFinding) -> str:
+    place = f"{one_line(one.path, 200)}:{one.line}" if one.line else one_line(one.path, 200)
+    return f"- {one.severity} {one.rule} {place}: {one_line(one.message, 300)}"
 
 
 _VIEWS: dict[str, Callable[[Call, Any], Reply]] = {
@@ -222,13 +223,13 @@ def _picture(
         + (" (by page types)" if edge.type_source == "matrix" else "")
         for edge in edges
     ]
-    room = call.room.chars // 3
-    shown_nodes, shown_edges = _fitting(node_lines, room), _fitting(edge_lines, room)
+    shown_nodes = fitting_lines(node_lines, call.room, share=SHARE)
+    shown_edges = fitting_lines(edge_lines, call.room, share=SHARE)
     truncated = truncated or len(shown_nodes) < len(node_lines) or len(shown_edges) < len(edge_lines)
     blocks = [title, "\n".join([f"pages ({len(nodes)}):", *shown_nodes])]
     if edge_lines:
         blocks.append("\n".join([f"relations ({len(edges)}):", *shown_edges]))
-        blocks += _evidence(reader, held, edges[: len(shown_edges)], room)
+        blocks += _evidence(reader, held, edges[: len(shown_edges)], call.room)
     closing = ["truncated: there is more; narrow with types or direction, or raise limit."] if truncated else []
     return Reply(
         blocks=blocks,
@@ -243,7 +244,7 @@ def _picture(
     )
 
 
-def _evidence(reader: Reader, held: GraphSource, edges: Iterable[SeenEdge], room: int) -> list[str]:
+def _evidence(reader: Reader, held: GraphSource, edges: Iterable[SeenEdge], room: Room) -> list[str]:
     """For each edge the first place that says so, as quoted source."""
     uids = [edge.uid for edge in edges]
     if not uids:
@@ -259,15 +260,5 @@ def _evidence(reader: Reader, held: GraphSource, edges: Iterable[SeenEdge], room
         page = pages.get(row.page_id)
         place = f"{one_line(page.path, 200)}:{row.line}" if page else f"line {row.line}"
         lines.append(f"{uid}\t{place}\t{one_line(row.raw, EVIDENCE_CHARS)}")
-    lines = _fitting(lines, room)
+    lines = fitting_lines(lines, room, share=SHARE)
     return ["evidence (relation, place, text as written):\n" + fenced("\n".join(lines))] if lines else []
-
-
-def _fitting(lines: Sequence[str], room: int) -> list[str]:
-    shown, size = [], 0
-    for line in lines:
-        size += len(line) + 1
-        if size > room:
-            break
-        shown.append(line)
-    return shown

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from apps.collections import catalogue as collections
-from apps.mcp.bounds import Room, one_line, tokens_of
+from apps.mcp.bounds import Room, beside, fitting_lines, one_line, tokens_of
 from apps.mcp.freshness import line_of
 from apps.mcp.replies import Call, Reply
 from apps.mcp.sections import Section, listing, pick, sections_of, text_of
@@ -19,6 +19,7 @@ from apps.repos.surroundings import around, tree_of
 SHOWN_LINKS = 20
 SHOWN_FILES = 10
 FRONT_MATTER_KEYS = 20
+LIST_CHARS = 6_000
 
 
 def doc_page(call: Call) -> Reply:
@@ -27,41 +28,24 @@ def doc_page(call: Call) -> Reply:
     document = place.document
     sections = sections_of(document.structure.get("headings", ()), document.text)
     section, text = _section(sections, call["section"] or place.anchor, document.text, document.path)
+    extras = [] if call["cursor"] else _around_page(call, repository, document, sections, section)
+    if document.absence:
+        extras.append(f"note: {document.get_absence_display()}.")
     page = text_page(
         call,
         text,
         bound_to={"document": str(document.pk), "hash": document.content_hash},
         label="markdown",
+        room=beside(call.room, extras),
         advice=_advice(sections, section),
         first_line=section.start_line if section else 1,
     )
-    closing = list(page.notes)
-    if page.first:
-        if section is None:
-            closing += listing(sections, document.path)
-        near = around(call.viewer, tree_of(call.viewer, repository), document)
-        for word, entry in (("previous", near.previous), ("next", near.following)):
-            if entry is not None:
-                closing.append(f"{word}: {one_line(entry.path)} · {one_line(entry.title)}")
-        closing += _links([(link.href, link.target_path or link.path, link.state) for link in repos.links_of(document)])
-        pills = pills_of(repository, document)[:SHOWN_FILES]
-        if pills:
-            closing.append("code named here: " + ", ".join(f"{pill.path}" for pill in pills))
-        symbols, more = code_on_page(document.pk, SHOWN_FILES)
-        if symbols:
-            named = ", ".join(f"{one_line(one.qualified_name, 80)} ({one_line(one.path, 100)})" for one in symbols)
-            closing.append(f"symbols discussed here: {named}" + (f" (+{more} more)" if more else ""))
-        if near.backlinks:
-            linked = ", ".join(one_line(link.document.path) for link in near.backlinks[:SHOWN_FILES])
-            closing.append(f"linked from: {linked}")
-    if document.absence:
-        closing.append(f"note: {document.get_absence_display()}.")
     return _reply(
         call,
         repository,
         head=_head(document.title, document.path, section, text, document.line_count),
         page=page,
-        closing=closing,
+        closing=[*page.notes, *extras],
         meta={
             "document": str(document.pk),
             "path": document.path,
@@ -73,6 +57,29 @@ def doc_page(call: Call) -> Reply:
     )
 
 
+def _around_page(
+    call: Call, repository: Any, document: Any, sections: Sequence[Section], section: Section | None
+) -> list[str]:
+    """Sections, neighbours, links and code of a page."""
+    found = _some(listing(sections, document.path)) if section is None else []
+    near = around(call.viewer, tree_of(call.viewer, repository), document)
+    for word, entry in (("previous", near.previous), ("next", near.following)):
+        if entry is not None:
+            found.append(f"{word}: {one_line(entry.path)} · {one_line(entry.title)}")
+    found += _links([(link.href, link.target_path or link.path, link.state) for link in repos.links_of(document)])
+    pills = pills_of(repository, document)[:SHOWN_FILES]
+    if pills:
+        found.append("code named here: " + ", ".join(one_line(pill.path) for pill in pills))
+    symbols, more = code_on_page(document.pk, SHOWN_FILES)
+    if symbols:
+        named = ", ".join(f"{one_line(one.qualified_name, 80)} ({one_line(one.path, 100)})" for one in symbols)
+        found.append(f"symbols discussed here: {named}" + (f" (+{more} more)" if more else ""))
+    if near.backlinks:
+        linked = ", ".join(one_line(link.document.path) for link in near.backlinks[:SHOWN_FILES])
+        found.append(f"linked from: {linked}")
+    return found
+
+
 def collection_document(call: Call) -> Reply:
     collection = collections.collection_at(call.viewer, call["collection"])
     place = collections.document_at(call.viewer, collection, call["document"])
@@ -80,37 +87,22 @@ def collection_document(call: Call) -> Reply:
     headings = document.parsed.get("heading_tree", ())
     sections = sections_of(headings if isinstance(headings, list) else (), document.text)
     section, text = _section(sections, call["section"] or place.anchor, document.text, document.source_key)
-    digest = bytes(document.content_hash).hex()
+    extras = [] if call["cursor"] else _around_document(document, sections, section)
     page = text_page(
         call,
         text,
-        bound_to={"document": str(document.pk), "hash": digest},
+        bound_to={"document": str(document.pk), "hash": bytes(document.content_hash).hex()},
         label="markdown",
+        room=beside(call.room, extras),
         advice=_advice(sections, section),
         first_line=section.start_line if section else 1,
     )
-    closing = list(page.notes)
-    if page.first:
-        if section is None:
-            closing += listing(sections, document.source_key)
-        keys = list(document.frontmatter.items())[:FRONT_MATTER_KEYS]
-        if keys:
-            closing.append("front matter: " + "; ".join(f"{one_line(k, 40)}: {one_line(str(v), 120)}" for k, v in keys))
-        links = [
-            (link.href, link.target_document.source_key if link.target_document else "", link.state)
-            for link in collections.links_of(document)
-        ]
-        closing += _links(links)
-        closing.append(
-            f"{document.word_count} words, {document.line_count} lines, {document.chunk_count} chunks,"
-            f" version {document.version}, id {document.pk}"
-        )
     return _reply(
         call,
         collection,
         head=_head(document.title, document.source_key, section, text, document.line_count),
         page=page,
-        closing=closing,
+        closing=[*page.notes, *extras],
         meta={
             "document": str(document.pk),
             "source_key": document.source_key,
@@ -119,6 +111,31 @@ def collection_document(call: Call) -> Reply:
             "sections": [_section_meta(one) for one in sections[:100]],
         },
     )
+
+
+def _around_document(document: Any, sections: Sequence[Section], section: Section | None) -> list[str]:
+    """Sections, front matter, links and counts of an uploaded document."""
+    found = _some(listing(sections, document.source_key)) if section is None else []
+    keys = list(document.frontmatter.items())[:FRONT_MATTER_KEYS]
+    if keys:
+        found.append("front matter: " + "; ".join(f"{one_line(k, 40)}: {one_line(str(v), 120)}" for k, v in keys))
+    found += _links(
+        [
+            (link.href, link.target_document.source_key if link.target_document else "", link.state)
+            for link in collections.links_of(document)
+        ]
+    )
+    found.append(
+        f"{document.word_count} words, {document.line_count} lines, {document.chunk_count} chunks,"
+        f" version {document.version}, id {document.pk}"
+    )
+    return found
+
+
+def _some(lines: Sequence[str]) -> list[str]:
+    """A list beside a text takes a part of the answer, not the whole."""
+    shown = fitting_lines(lines, Room(LIST_CHARS, 3 * LIST_CHARS))
+    return shown if len(shown) == len(lines) else [*shown, f"+{len(lines) - len(shown)} more lines"]
 
 
 def repository_readme(call: Call) -> Reply:
@@ -136,7 +153,7 @@ def repository_readme(call: Call) -> Reply:
     )
     closing = list(page.notes)
     if page.first and page.next_cursor:
-        closing += listing(sections, document.path)
+        closing += _some(listing(sections, document.path))
     return _reply(
         call,
         repository,
@@ -178,7 +195,7 @@ def _links(links: Sequence[tuple[str, str, str]]) -> list[str]:
         for href, target, state in links[:SHOWN_LINKS]
     ]
     more = [f"+{len(links) - SHOWN_LINKS} more links"] if len(links) > SHOWN_LINKS else []
-    return [f"links ({len(links)}):", *shown, *more]
+    return _some([f"links ({len(links)}):", *shown, *more])
 
 
 def _section_meta(section: Section) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from apps.repos import catalogue as repos
 from apps.retrieval.routing import Route, route
 
 WHY_WORDS = 12
+WHY_CHARS = 400
 
 
 def route_question(call: Call) -> Reply:
@@ -57,6 +58,7 @@ def route_question(call: Call) -> Reply:
 def _line(place: int, one: Route, source: Any, call: Call) -> str:
     fresh = line_of(source, call.now) if source is not None else one_line(one.label)
     why = "; ".join(f"{name}: {', '.join(one_line(word, 40) for word in words[:WHY_WORDS])}" for name, words in one.why)
+    why = one_line(why, WHY_CHARS)
     weak = " · weak" if one.weak else ""
     about = f"\n   {one_line(one.description, 200)}" if one.description else ""
     return f"{place}. {fresh}\n   score {one.score:.3f}{weak} · why: {why or 'no word of the question'}{about}"
