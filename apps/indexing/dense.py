@@ -169,3 +169,31 @@ def search(
     if came < limit and not look.exact:
         hits, _ = rank(profile, fetch(statement(scope, profile, vector, limit, Look(exact=True))), limit)
     return hits
+
+
+def best_cosine(
+    scope: Scope, store: ChunkStore, profile: EmbeddingProfile, vector: NDArray[np.float32], refs: Sequence[int]
+) -> float | None:
+    """Of the chunks ``refs`` of one store in scope, the nearest one's cosine; None when none has a vector."""
+    asked = "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
+    found = fetch(_of_refs(scope, store, profile, refs, "max(1 - (v.embedding <=> %s::halfvec))", (asked,)))
+    return float(found[0][0]) if found and found[0][0] is not None else None
+
+
+def with_vectors(scope: Scope, profile: EmbeddingProfile, refs: Sequence[int]) -> set[int]:
+    """Those of ``refs`` in scope whose text has a vector."""
+    parts = [_of_refs(scope, store, profile, refs, "c.ref", ()) for store in scope.stores]
+    return {row[0] for row in fetch(union(parts))} if parts and refs else set()
+
+
+def _of_refs(
+    scope: Scope, store: ChunkStore, profile: EmbeddingProfile, refs: Sequence[int], column: str, bound: tuple[Any, ...]
+) -> Fragment:
+    numbers, generations = _generations(scope, store)
+    return Fragment(
+        f"SELECT {column} FROM unnest(%s::int[], %s::smallint[]) AS s(number, generation) "  # noqa: S608
+        f"JOIN {store.table} c ON c.ref = ANY(%s::bigint[]) AND c.ref >> {SLOT_BITS} = s.number "
+        "JOIN indexing_vector v ON v.profile_id = %s AND v.number = s.number AND v.generation = s.generation "
+        "AND v.hash = c.embed_hash",
+        (*bound, numbers, generations, list(refs), profile.pk),
+    )

@@ -110,37 +110,59 @@ def visible(
     ``kinds`` and ``sources`` narrow it to kinds of source, or to single ones as (kind, id); ``conditions`` narrow the
     chunks of a store. Whatever they name, nothing outside the viewer's sources is ever in the scope.
     """
+    (scope,) = visible_blocks(viewer, blocks={block: kinds}, sources=sources, conditions=conditions)
+    return scope
+
+
+def visible_blocks(
+    viewer: Viewer,
+    *,
+    blocks: Mapping[Block, Collection[str] | None],
+    sources: Collection[tuple[str, UUID]] | None = None,
+    conditions: Mapping[str, Q] | None = None,
+) -> list[Scope]:
+    """The same for several blocks at once, still by one query; ``blocks`` gives the kinds of source of each."""
     readable = Q(pk__in=())
-    labels: list[Subquery] = []
+    labels: dict[type[Any], Subquery] = {}
     for store in all_stores():
-        if store.block != block or (kinds is not None and store.source_kind not in kinds):
+        if store.block not in blocks:
+            continue
+        kinds = blocks[store.block]
+        if kinds is not None and store.source_kind not in kinds:
             continue
         model = source_model(store.source_kind)
         allowed = model.objects.visible_to(viewer)
         if sources is not None:
             allowed = allowed.filter(pk__in=[id_ for kind, id_ in sources if kind == store.source_kind])
         readable |= Q(store__in=(store.name, store.name + SUFFIX), source_id__in=allowed.values("pk"))
-        labels.append(_label(model, store))
-    rows = _with_labels(IndexedSource.objects.filter(readable), labels)
+        labels.setdefault(model, _label(model, store))
+    rows = _with_labels(IndexedSource.objects.filter(readable), list(labels.values()))
     names = {(row.store, row.source_id): row.number for row, _ in rows if row.store.endswith(SUFFIX)}
-    found = [
-        ScopedSource(
-            row.number,
-            row.store,
-            row.source_kind,
-            row.source_id,
-            next((label for label in row_labels if label is not None), ""),
-            row.language,
-            row.chunks,
-            row.version,
-            row.generation,
-            names.get((row.store + SUFFIX, row.source_id), 0),
+    found: dict[Block, list[ScopedSource]] = {block: [] for block in blocks}
+    for row, row_labels in rows:
+        if row.store.endswith(SUFFIX):
+            continue
+        found[get_store(row.store).block].append(
+            ScopedSource(
+                row.number,
+                row.store,
+                row.source_kind,
+                row.source_id,
+                next((label for label in row_labels if label is not None), ""),
+                row.language,
+                row.chunks,
+                row.version,
+                row.generation,
+                names.get((row.store + SUFFIX, row.source_id), 0),
+            )
         )
-        for row, row_labels in rows
-        if not row.store.endswith(SUFFIX)
-    ]
-    found.sort(key=lambda source: (source.label, source.kind, source.store, str(source.id)))
-    return Scope(block, tuple(found), dict(conditions or {}), _MADE_BY_VISIBLE)
+    scopes = []
+    for block, members in found.items():
+        members.sort(key=lambda source: (source.label, source.kind, source.store, str(source.id)))
+        stores = {store.name for store in all_stores() if store.block == block}
+        mine = {name: condition for name, condition in (conditions or {}).items() if name in stores}
+        scopes.append(Scope(block, tuple(members), mine, _MADE_BY_VISIBLE))
+    return scopes
 
 
 def _label(model: Any, store: ChunkStore) -> Subquery:

@@ -89,8 +89,10 @@ def list_within(
     limit: int,
     fetch: Callable[[int], tuple[list[T], int, str | None]],
     present: Callable[[T], str],
+    *,
+    blocks_each: int = 1,
 ) -> Listed[T]:
-    """At most ``limit`` items. ``fetch(n)`` gives n of them, the total and the cursor behind them.
+    """At most ``limit`` items of each block. ``fetch(n)`` gives n of each, the total and the cursor behind them.
 
     Where fewer fit, they are fetched once more, so that the cursor stands exactly behind the last one shown.
     """
@@ -98,7 +100,7 @@ def list_within(
     blocks = [present(item) for item in items]
     count = fitting(blocks, room)
     if count < len(items):
-        items, total, cursor = fetch(count)
+        items, total, cursor = fetch(max(1, count // blocks_each))
         blocks = [present(item) for item in items]
     return Listed(items, blocks, total, cursor)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
@@ -97,6 +98,41 @@ class PlaceOutput(serializers.Serializer[Any]):
     url = serializers.CharField()
 
 
+class SymbolRefOutput(serializers.Serializer[Any]):
+    """The symbol that a row of code is about; ``id`` is that of its node."""
+
+    id = serializers.CharField()
+    kind = serializers.CharField()
+    name = serializers.CharField()
+    qualified_name = serializers.CharField()
+    signature = serializers.CharField()
+    doc_line = serializers.CharField()
+
+
+class PassageOutput(serializers.Serializer[Any]):
+    """A passage of a document that names the symbol."""
+
+    chunk_id = serializers.CharField()
+    document_id = serializers.CharField()
+    title = serializers.CharField()
+    path = serializers.CharField()
+    heading_path = serializers.ListField(child=serializers.CharField())
+    anchor = serializers.CharField()
+    start_line = serializers.IntegerField()
+    end_line = serializers.IntegerField()
+    url = serializers.CharField()
+    snippet = serializers.CharField()
+
+
+class BlockOutput(serializers.Serializer[Any]):
+    """Documents or code, the better block first; ``strength`` 0 to 1."""
+
+    name = serializers.CharField()
+    strength = serializers.FloatField()
+    total = serializers.IntegerField()
+    capped = serializers.BooleanField()
+
+
 class HitOutput(serializers.Serializer[Any]):
     """A row. ``location`` is what every reading tool takes; ``version`` is a commit, or a version of a document."""
 
@@ -123,6 +159,8 @@ class HitOutput(serializers.Serializer[Any]):
     why = WhyOutput()
     also_in = PlaceOutput(many=True)
     also_in_more = serializers.IntegerField()
+    symbol = SymbolRefOutput(allow_null=True)
+    related_repo_doc_chunks = PassageOutput(many=True)
 
 
 class FacetValueOutput(serializers.Serializer[Any]):
@@ -179,6 +217,7 @@ class AnswerOutput(serializers.Serializer[Any]):
     dropped_terms = serializers.IntegerField()
     degraded = DegradedOutput(many=True)
     profile = serializers.CharField()
+    blocks = BlockOutput(many=True)
 
 
 class DocumentRefOutput(serializers.Serializer[Any]):
@@ -224,6 +263,10 @@ def present_answer(answer: Answer, *, filters: dict[str, str], explain: bool) ->
         "dropped_terms": answer.dropped_terms,
         "degraded": [{"stream": one.stream, "reason": one.reason} for one in answer.degraded],
         "profile": answer.profile,
+        "blocks": [
+            {"name": one.name, "strength": one.strength, "total": one.total, "capped": one.capped}
+            for one in answer.blocks
+        ],
     }
 
 
@@ -236,7 +279,7 @@ def present_empty(empty: Empty | None) -> dict[str, Any] | None:
 def present_hit(hit: Hit, filters: dict[str, str], *, explain: bool) -> dict[str, Any]:
     return {
         "layer": hit.layer,
-        "chunk_id": str(hit.chunk_id),
+        "chunk_id": str(hit.chunk_id) if hit.chunk_id else "",
         "document_id": str(hit.document_id),
         "source": present_source(hit.source),
         "title": hit.title,
@@ -268,6 +311,10 @@ def present_hit(hit: Hit, filters: dict[str, str], *, explain: bool) -> dict[str
             {"source": present_source(place.source), "path": place.path, "url": place.url} for place in hit.also_in
         ],
         "also_in_more": hit.also_in_more,
+        "symbol": {**asdict(hit.symbol), "id": str(hit.symbol.id)} if hit.symbol else None,
+        "related_repo_doc_chunks": [
+            {**asdict(one), "chunk_id": str(one.chunk_id), "document_id": str(one.document_id)} for one in hit.related
+        ],
     }
 
 

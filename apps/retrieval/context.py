@@ -15,21 +15,15 @@ from uuid import UUID
 from apps.access.errors import Invalid
 from apps.indexing.scope import Scope, visible
 from apps.retrieval import emptiness
+from apps.retrieval.hits import hydrate
+from apps.retrieval.marking import matches_in
+from apps.retrieval.ordering import Fused, fuse_streams
 from apps.retrieval.packing import Pack, Part, Pointer, compose
-from apps.retrieval.search import (
-    Fused,
-    Streams,
-    absent_words,
-    all_absent,
-    fuse_streams,
-    hydrate,
-    matches_in,
-    run_streams,
-)
 from apps.retrieval.sections import SectionUnit, text_of, unit_at
-from apps.retrieval.shelves import Candidate
-from apps.retrieval.shelves import Found as Winner
+from apps.retrieval.shelf_values import Candidate
+from apps.retrieval.shelf_values import Found as Winner
 from apps.retrieval.snippets import snip
+from apps.retrieval.streams import Streams, absent_words, all_absent, run_streams
 from apps.retrieval.surroundings import Document, documents_of, linked_from, side_by_side
 from apps.retrieval.values import Question
 
@@ -85,7 +79,7 @@ def context(
     scope = visible(viewer, block="docs", sources=named or None)
     question = Question(task[:QUERY_CHARS], sources=tuple(named))
     if not sum(source.chunks for source in scope.sources):
-        return _nothing(task, max_tokens, emptiness.without_text(viewer, question, scope))
+        return _nothing(task, max_tokens, emptiness.without_text(viewer, question))
     streams = run_streams(scope, question.query)
     if streams.terms.only_common_words and not streams.names.rows:
         return _nothing(task, max_tokens, emptiness.only_common_words(question))
@@ -138,7 +132,7 @@ def _choose(
         if document is None:
             continue
         held = chosen.setdefault(row.document_id, _Chosen(document))
-        winner = winners.get(row.chunk_id)
+        winner = winners.get(row.ref)
         line = _best_line(row, winner, streams) if winner else row.start_line
         unit = unit_at(document.structure, document.lines, line)
         if any(known.start <= unit.start and unit.end <= known.end for known, _, _ in held.units):

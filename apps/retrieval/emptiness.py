@@ -13,14 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apps.access.viewers import Viewer
-    from apps.indexing.scope import Scope
-    from apps.retrieval.search import Streams
+    from apps.retrieval.streams import Streams
 
 NEAREST = 5
-
-
-def no_code() -> Empty:
-    return Empty("not_indexed", "No code is indexed here.")
 
 
 def only_common_words(question: Question) -> Answer:
@@ -28,14 +23,15 @@ def only_common_words(question: Question) -> Answer:
     return _empty(question, Empty("only_common_words", message))
 
 
-def without_text(viewer: Viewer, question: Question, scope: Scope) -> Answer:
+def without_text(viewer: Viewer, question: Question) -> Answer:
     """Nothing in scope holds any text: nothing readable, a filter that excludes all, or sources not synced yet."""
     if question.filters.kinds or question.filters.language:
         name = "kinds" if question.filters.kinds else "language"
         return _empty(question, Empty("filters_too_narrow", f"The filter “{name}” leaves nothing.", filter=name))
     if not any(model.objects.visible_to(viewer).exists() for model in source_models()):
         return _empty(question, Empty("nothing_readable", "There is nothing that you can read yet."))
-    del scope
+    if question.mode == "code":
+        return _empty(question, Empty("not_indexed", "No code is indexed here."))
     return _empty(question, Empty("not_indexed", "Nothing is indexed here yet: the first sync has not finished."))
 
 
@@ -72,8 +68,11 @@ def nearest(streams: Streams) -> tuple[NearHeading, ...]:
     refs = [hit.ref for hit in streams.dense[: NEAREST * 4]]
     if not refs:
         return ()
+    stores = {source.store for source in streams.scope.sources}
     candidates = {
-        candidate.ref: candidate for shelf in SHELVES.values() for candidate in shelf.candidates(streams.scope, refs)
+        candidate.ref: candidate
+        for store in sorted(stores)
+        for candidate in SHELVES[store].candidates(streams.scope, refs)
     }
     found: dict[tuple[object, tuple[str, ...]], NearHeading] = {}
     for ref in refs:

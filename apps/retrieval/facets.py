@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
-from apps.retrieval.shelves import Candidate
+from apps.retrieval.shelf_values import Candidate
 from apps.retrieval.values import Facet, FacetValue, Filters
 
 K = TypeVar("K", bound=Any)
@@ -22,7 +22,7 @@ KIND_LABELS = {
     "config": "Configuration",
     "workflow": "Workflows",
 }
-_SOURCE_KIND = {"repo_docs": "repository", "md_collections": "collection"}
+_SOURCE_KIND = {"repo_docs": "repository", "md_collections": "collection", "code": "repository"}
 
 
 def facets_of(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from apps.access.errors import Invalid
-from apps.indexing.stores import ChunkStore
+from apps.indexing.stores import Block, ChunkStore
 from apps.repos.discovery import Kind
 from apps.repos.globs import BadPattern, check_pattern, compile_pattern
 from apps.retrieval.values import Filters
@@ -22,6 +22,8 @@ DOC_KINDS = {
     "workflow": Kind.WORKFLOW,
 }
 KINDS = ("doc", "collection", "code", "example", "test", "config", "workflow")
+CODE_KINDS = frozenset({"code", "test"})
+_OF_DOCUMENTS = ("tag", "type", "status", "since", "until")
 GLOB_SIGNS = frozenset("*?[")
 
 
@@ -33,33 +35,50 @@ class Narrowing:
     source_kinds: frozenset[str] | None
 
 
-def narrow(filters: Filters, stores: tuple[ChunkStore, ...]) -> Narrowing:
-    """The docs block's share of ``filters``; a language of code leaves nothing of it."""
+def narrow(filters: Filters, stores: tuple[ChunkStore, ...], block: Block = "docs") -> Narrowing:
+    """One block's share of ``filters``: a language of code leaves nothing of the documents, and what only front matter
+    or history can tell leaves nothing of the code."""
     kinds: set[str] | None = None
-    if filters.kinds:
-        kinds = set()
-        if "collection" in filters.kinds:
-            kinds.add("collection")
-        if filters.kinds & DOC_KINDS.keys():
-            kinds.add("repository")
-    if filters.language:
-        kinds = set()
+    if block == "code":
+        if (filters.kinds and not filters.kinds & CODE_KINDS) or any(getattr(filters, name) for name in _OF_DOCUMENTS):
+            kinds = set()
+    else:
+        if filters.kinds:
+            kinds = set()
+            if "collection" in filters.kinds:
+                kinds.add("collection")
+            if filters.kinds & DOC_KINDS.keys():
+                kinds.add("repository")
+        if filters.language:
+            kinds = set()
     conditions: dict[str, Q] = {}
     for store in stores:
-        condition = _of_store(filters, store)
+        condition = _of_code(filters) if block == "code" else _of_store(filters, store)
         if condition:
             conditions[store.name] = condition
     return Narrowing(conditions, frozenset(kinds) if kinds is not None else None)
 
 
+def _of_path(path: str, field: str) -> Q:
+    if not path:
+        return Q()
+    if GLOB_SIGNS & set(path):
+        return Q(**{f"{field}__regex": _glob(path)})
+    return Q(**{f"{field}__startswith": path.lstrip("/")})
+
+
+def _of_code(filters: Filters) -> Q:
+    condition = _of_path(filters.path, "file__path")
+    if filters.language:
+        condition &= Q(file__language=filters.language.lower())
+    if len(filters.kinds & CODE_KINDS) == 1:
+        condition &= Q(file__test="test" in filters.kinds)
+    return condition
+
+
 def _of_store(filters: Filters, store: ChunkStore) -> Q:
     document = store.document_field
-    condition = Q()
-    if filters.path:
-        if GLOB_SIGNS & set(filters.path):
-            condition &= Q(**{f"{store.path_field}__regex": _glob(filters.path)})
-        else:
-            condition &= Q(**{f"{store.path_field}__startswith": filters.path.lstrip("/")})
+    condition = _of_path(filters.path, store.path_field)
     if filters.kinds and store.source_kind == "repository":
         wanted = [DOC_KINDS[kind].value for kind in sorted(filters.kinds) if kind in DOC_KINDS]
         condition &= Q(**{f"{document}__kind__in": wanted})

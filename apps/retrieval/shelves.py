@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
-from django.db.models import BigIntegerField, Exists, F, Func, OuterRef, Q, Subquery
+from django.db.models import F, OuterRef, Subquery
 
 from apps.collections.models import Collection, DocumentChunk
-from apps.indexing.models import SLOT_BITS, EmbeddingProfile, Vector
-from apps.indexing.scope import Scope, in_numbers
-from apps.indexing.stores import get_store
+from apps.collections.models import Document as CollectionDocument
+from apps.indexing.models import SLOT_BITS, EmbeddingProfile
+from apps.indexing.scope import Scope
 from apps.repos.discovery import Kind, is_side
-from apps.repos.models import Repository, RepositoryDocumentChunk
-from apps.retrieval.values import Layer, SourceRef
+from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentChunk
+from apps.retrieval.code_shelf import CodeShelf
+from apps.retrieval.shelf_values import Candidate, Found, Shelf, has_vector, refs_of, scope_of, sources_of, within
+from apps.retrieval.values import SourceRef
 
 KIND_OF = {
     Kind.REPO_DOC.value: "doc",
@@ -25,63 +25,6 @@ KIND_OF = {
     Kind.CONFIG.value: "config",
     Kind.WORKFLOW.value: "workflow",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A row of the fused list before it has won: enough to order, collapse and count it."""
-
-    ref: int
-    chunk_id: int
-    store: str
-    document_id: UUID
-    source_id: UUID
-    source_label: str
-    title: str
-    path: str
-    kind: str
-    chunk_index: int
-    start_line: int
-    heading_path: tuple[str, ...]
-    copy_hash: bytes | None
-    side: bool
-    status: str
-    priority: int
-    canonical: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A winner with its text and freshness."""
-
-    layer: Layer
-    chunk_id: int
-    document_id: UUID
-    source: SourceRef
-    url: str
-    heading_path: tuple[str, ...]
-    anchor: str
-    start_line: int
-    end_line: int
-    start_byte: int
-    end_byte: int
-    text: str
-    language: str
-    version: str
-    text_time: datetime.datetime | None
-    checked_time: datetime.datetime | None
-    stale_since: datetime.datetime | None
-    has_vector: bool
-
-
-class Shelf(Protocol):
-    """How one store shows its rows."""
-
-    store: str
-
-    def candidates(self, scope: Scope, refs: Sequence[int]) -> Iterable[Candidate]: ...
-
-    def hydrate(self, scope: Scope, ids: Sequence[int], profile: EmbeddingProfile | None) -> Iterable[Found]: ...
 
 
 def _front(frontmatter: Mapping[str, Any]) -> tuple[str, int, bool]:
@@ -95,20 +38,13 @@ def _front(frontmatter: Mapping[str, Any]) -> tuple[str, int, bool]:
     return (status.strip().lower() if isinstance(status, str) else ""), priority if in_bounds else 50, True
 
 
-def _has_vector(profile: EmbeddingProfile | None) -> Any:
-    if profile is None:
-        return Exists(Vector.objects.none())
-    number = Func(OuterRef("ref"), function="", template="(%(expressions)s >> 32)", output_field=BigIntegerField())
-    return Exists(Vector.objects.filter(profile_id=profile.pk, hash=OuterRef("embed_hash"), number=number))
-
-
 class RepositoryShelf:
     """Documents of repositories."""
 
     store = "repo_docs"
 
     def candidates(self, scope: Scope, refs: Sequence[int]) -> Iterable[Candidate]:
-        rows = RepositoryDocumentChunk.objects.filter(_within(scope, self.store, refs)).values_list(
+        rows = RepositoryDocumentChunk.objects.filter(within(scope, self.store, refs)).values_list(
             "ref", "id", "document_id", "repository_id", "document__title", "document__path", "document__kind",
             "chunk_index", "start_line", "heading_path", "copy_hash", "document__frontmatter",
         )  # fmt: skip
@@ -121,37 +57,85 @@ class RepositoryShelf:
                 is_side(path), status, priority, canonical,
             )  # fmt: skip
 
-    def hydrate(self, scope: Scope, ids: Sequence[int], profile: EmbeddingProfile | None) -> Iterable[Found]:
+    def without_text(self, scope: Scope, wanted: Mapping[UUID, int]) -> Iterable[Candidate]:
+        rows = RepositoryDocument.objects.filter(repository_id__in=sources_of(scope, self.store), pk__in=list(wanted))
+        labels = {source.id: source.label for source in scope.sources}
+        for one in rows.defer("text", "structure"):
+            status, priority, canonical = _front(one.frontmatter)
+            yield Candidate(
+                wanted[one.pk], 0, self.store, one.pk, one.repository_id, labels[one.repository_id], one.title,
+                one.path, KIND_OF.get(one.kind, one.kind), 0, 1, (), None, is_side(one.path), status, priority,
+                canonical,
+            )  # fmt: skip
+
+    def symbols(self, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Iterable[Candidate]:
+        return ()
+
+    def hydrate(
+        self, scope: Scope, rows: Sequence[Candidate], profile: EmbeddingProfile | None
+    ) -> Iterable[tuple[int, Found]]:
         state = Repository.objects.with_state().filter(pk=OuterRef("repository_id")).values("is_stale")
-        rows = (
-            RepositoryDocumentChunk.objects.filter(scope_of(scope, self.store), pk__in=ids)
-            .annotate(stale=Subquery(state), has_vector=_has_vector(profile), page_slug=F("document__slug"))
+        found = (
+            RepositoryDocumentChunk.objects.filter(scope_of(scope, self.store), ref__in=refs_of(rows))
+            .annotate(stale=Subquery(state), has_vector=has_vector(profile), page_slug=F("document__slug"))
             .annotate(committed=F("document__committed_at"), commit=F("document__commit"))
             .select_related("repository")
         )
         languages = {source.number: source.language for source in scope.sources}
-        for chunk in rows:
+        for chunk in found:
             repository: Repository = chunk.repository
             address = f"{repository.get_absolute_url()}/docs/{chunk.page_slug}"
-            yield Found(
-                layer="repo_doc",
-                chunk_id=chunk.pk,
-                document_id=chunk.document_id,
-                source=SourceRef(Repository.kind, repository.pk, repository.slug, repository.get_absolute_url()),
-                url=_place(address, chunk),
-                heading_path=tuple(chunk.heading_path),
-                anchor=chunk.section_anchor,
-                start_line=chunk.start_line,
-                end_line=chunk.end_line,
-                start_byte=chunk.start_byte,
-                end_byte=chunk.end_byte,
-                text=chunk.source,
-                language=languages.get(chunk.number, "english"),
-                version=repository.synced_commit or chunk.commit,
-                text_time=chunk.committed,
-                checked_time=repository.last_checked_at,
-                stale_since=repository.last_checked_at if chunk.stale else None,
-                has_vector=chunk.has_vector,
+            yield (
+                chunk.ref,
+                Found(
+                    layer="repo_doc",
+                    chunk_id=chunk.pk,
+                    document_id=chunk.document_id,
+                    source=SourceRef(Repository.kind, repository.pk, repository.slug, repository.get_absolute_url()),
+                    url=_place(address, chunk),
+                    heading_path=tuple(chunk.heading_path),
+                    anchor=chunk.section_anchor,
+                    start_line=chunk.start_line,
+                    end_line=chunk.end_line,
+                    start_byte=chunk.start_byte,
+                    end_byte=chunk.end_byte,
+                    text=chunk.source,
+                    language=languages.get(chunk.number, "english"),
+                    version=repository.synced_commit or chunk.commit,
+                    text_time=chunk.committed,
+                    checked_time=repository.last_checked_at,
+                    stale_since=repository.last_checked_at if chunk.stale else None,
+                    has_vector=chunk.has_vector,
+                ),
+            )
+        bare = {row.document_id: row.ref for row in rows if row.ref < 0}
+        documents = RepositoryDocument.objects.filter(
+            repository_id__in=sources_of(scope, self.store), pk__in=list(bare)
+        )
+        for one in documents.annotate(stale=Subquery(state)).select_related("repository") if bare else ():
+            repository = one.repository
+            yield (
+                bare[one.pk],
+                Found(
+                    layer="repo_doc",
+                    chunk_id=0,
+                    document_id=one.pk,
+                    source=SourceRef(Repository.kind, repository.pk, repository.slug, repository.get_absolute_url()),
+                    url=f"{repository.get_absolute_url()}/docs/{one.slug}",
+                    heading_path=(),
+                    anchor="",
+                    start_line=1,
+                    end_line=max(one.line_count, 1),
+                    start_byte=0,
+                    end_byte=0,
+                    text="",
+                    language=repository.language,
+                    version=repository.synced_commit or one.commit,
+                    text_time=one.committed_at,
+                    checked_time=repository.last_checked_at,
+                    stale_since=repository.last_checked_at if one.stale else None,
+                    has_vector=False,
+                ),
             )
 
 
@@ -161,7 +145,7 @@ class CollectionShelf:
     store = "md_collections"
 
     def candidates(self, scope: Scope, refs: Sequence[int]) -> Iterable[Candidate]:
-        rows = DocumentChunk.objects.filter(_within(scope, self.store, refs)).values_list(
+        rows = DocumentChunk.objects.filter(within(scope, self.store, refs)).values_list(
             "ref", "id", "document_id", "collection_id", "document__title", "document__source_key", "chunk_index",
             "start_line", "heading_path", "copy_hash", "document__frontmatter",
         )  # fmt: skip
@@ -174,40 +158,87 @@ class CollectionShelf:
                 priority, canonical,
             )  # fmt: skip
 
-    def hydrate(self, scope: Scope, ids: Sequence[int], profile: EmbeddingProfile | None) -> Iterable[Found]:
-        rows = (
-            DocumentChunk.objects.filter(scope_of(scope, self.store), pk__in=ids)
-            .annotate(has_vector=_has_vector(profile), changed=F("document__changed_at"))
+    def without_text(self, scope: Scope, wanted: Mapping[UUID, int]) -> Iterable[Candidate]:
+        rows = CollectionDocument.objects.filter(collection_id__in=sources_of(scope, self.store), pk__in=list(wanted))
+        labels = {source.id: source.label for source in scope.sources}
+        for one in rows.defer("text", "parsed"):
+            status, priority, canonical = _front(one.frontmatter)
+            yield Candidate(
+                wanted[one.pk], 0, self.store, one.pk, one.collection_id, labels[one.collection_id], one.title,
+                one.source_key, "collection", 0, 1, (), None, is_side(one.source_key), status, priority, canonical,
+            )  # fmt: skip
+
+    def symbols(self, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Iterable[Candidate]:
+        return ()
+
+    def hydrate(
+        self, scope: Scope, rows: Sequence[Candidate], profile: EmbeddingProfile | None
+    ) -> Iterable[tuple[int, Found]]:
+        found = (
+            DocumentChunk.objects.filter(scope_of(scope, self.store), ref__in=refs_of(rows))
+            .annotate(has_vector=has_vector(profile), changed=F("document__changed_at"))
             .annotate(digest=F("document__content_hash"))
             .select_related("collection")
         )
         languages = {source.number: source.language for source in scope.sources}
-        for chunk in rows:
+        for chunk in found:
             collection: Collection = chunk.collection
             address = f"{collection.get_absolute_url()}/documents/{chunk.document_id}"
-            yield Found(
-                layer="collection",
-                chunk_id=chunk.pk,
-                document_id=chunk.document_id,
-                source=SourceRef(Collection.kind, collection.pk, collection.name, collection.get_absolute_url()),
-                url=_place(address, chunk),
-                heading_path=tuple(chunk.heading_path),
-                anchor=chunk.section_anchor,
-                start_line=chunk.start_line,
-                end_line=chunk.end_line,
-                start_byte=chunk.start_byte,
-                end_byte=chunk.end_byte,
-                text=chunk.source,
-                language=languages.get(chunk.number, "english"),
-                version=bytes(chunk.digest).hex()[:12],
-                text_time=chunk.changed,
-                checked_time=None,
-                stale_since=None,
-                has_vector=chunk.has_vector,
+            yield (
+                chunk.ref,
+                Found(
+                    layer="collection",
+                    chunk_id=chunk.pk,
+                    document_id=chunk.document_id,
+                    source=SourceRef(Collection.kind, collection.pk, collection.name, collection.get_absolute_url()),
+                    url=_place(address, chunk),
+                    heading_path=tuple(chunk.heading_path),
+                    anchor=chunk.section_anchor,
+                    start_line=chunk.start_line,
+                    end_line=chunk.end_line,
+                    start_byte=chunk.start_byte,
+                    end_byte=chunk.end_byte,
+                    text=chunk.source,
+                    language=languages.get(chunk.number, "english"),
+                    version=bytes(chunk.digest).hex()[:12],
+                    text_time=chunk.changed,
+                    checked_time=None,
+                    stale_since=None,
+                    has_vector=chunk.has_vector,
+                ),
+            )
+        bare = {row.document_id: row.ref for row in rows if row.ref < 0}
+        documents = CollectionDocument.objects.filter(
+            collection_id__in=sources_of(scope, self.store), pk__in=list(bare)
+        )
+        for one in documents.select_related("collection") if bare else ():
+            collection = one.collection
+            yield (
+                bare[one.pk],
+                Found(
+                    layer="collection",
+                    chunk_id=0,
+                    document_id=one.pk,
+                    source=SourceRef(Collection.kind, collection.pk, collection.name, collection.get_absolute_url()),
+                    url=f"{collection.get_absolute_url()}/documents/{one.pk}",
+                    heading_path=(),
+                    anchor="",
+                    start_line=1,
+                    end_line=max(one.line_count, 1),
+                    start_byte=0,
+                    end_byte=0,
+                    text="",
+                    language=collection.language,
+                    version=bytes(one.content_hash).hex()[:12],
+                    text_time=one.changed_at,
+                    checked_time=None,
+                    stale_since=None,
+                    has_vector=False,
+                ),
             )
 
 
-SHELVES: Mapping[str, Shelf] = {shelf.store: shelf for shelf in (RepositoryShelf(), CollectionShelf())}
+SHELVES: Mapping[str, Shelf] = {shelf.store: shelf for shelf in (RepositoryShelf(), CollectionShelf(), CodeShelf())}
 
 
 def _place(address: str, chunk: Any) -> str:
@@ -215,14 +246,3 @@ def _place(address: str, chunk: Any) -> str:
     if chunk.section_anchor:
         return f"{address}#{chunk.section_anchor}"
     return f"{address}#L{chunk.start_line}-L{chunk.end_line}" if chunk.start_line > 1 else address
-
-
-def scope_of(scope: Scope, store: str) -> Q:
-    """SECURITY: winners are read from the scope that found them, so that nothing slips in between."""
-    return in_numbers(scope.numbers_of(get_store(store)))
-
-
-def _within(scope: Scope, store: str, refs: Sequence[int]) -> Q:
-    """Chunks of ``refs`` in scope. Filters are asked again, because not every stream knows them."""
-    numbers = set(scope.numbers_of(get_store(store)))
-    return Q(ref__in=[ref for ref in refs if ref >> SLOT_BITS in numbers]) & scope.conditions.get(store, Q())

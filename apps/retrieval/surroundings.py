@@ -16,7 +16,7 @@ from apps.indexing.scope import Scope
 from apps.indexing.stores import get_store
 from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentLink
 from apps.retrieval.sections import SectionUnit, text_of
-from apps.retrieval.shelves import Candidate
+from apps.retrieval.shelf_values import Candidate
 from apps.retrieval.values import SourceRef
 
 MOST_AROUND = 400

@@ -15,6 +15,7 @@ from typing import Literal
 from apps.retrieval.snippets import DEFAULT_CHARS, Snippet
 
 Mode = Literal["docs", "code", "mixed"]
+BlockName = Literal["docs", "code"]
 Layer = Literal["repo_doc", "collection", "code", "signature"]
 StreamName = Literal["lexical", "dense", "symbol", "name"]
 
@@ -83,12 +84,42 @@ class MatchedTerm:
 
 
 @dataclass(frozen=True, slots=True)
+class SymbolRef:
+    """The symbol that a row of code is about."""
+
+    id: uuid.UUID
+    kind: str
+    name: str
+    qualified_name: str
+    signature: str
+    doc_line: str
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedPassage:
+    """A passage of a document that names a symbol."""
+
+    chunk_id: int
+    document_id: uuid.UUID
+    title: str
+    path: str
+    heading_path: tuple[str, ...]
+    anchor: str
+    start_line: int
+    end_line: int
+    url: str
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One row of an answer: a chunk with its place, its freshness and the reasons why it was found."""
 
     layer: Layer
     chunk_id: int
+    """0 for a document without text of its own."""
     document_id: uuid.UUID
+    """Of code: the file."""
     source: SourceRef
     title: str
     path: str
@@ -122,6 +153,15 @@ class Hit:
     also_in: tuple[SourcePlace, ...] = ()
     also_in_more: int = 0
     name_class: str = ""
+    evidence: float = 0.0
+    """How surely the query names the row, 0 to 1: of the name stream, or of the symbol stream."""
+    symbol: SymbolRef | None = None
+    related: tuple[RelatedPassage, ...] = ()
+    """Passages of documents that name the symbol."""
+
+    @property
+    def block(self) -> BlockName:
+        return "code" if self.layer in ("code", "signature") else "docs"
 
     @property
     def location(self) -> str:
@@ -190,6 +230,17 @@ class Empty:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockAnswer:
+    """One of the blocks of an answer, the better one first."""
+
+    name: BlockName
+    strength: float
+    """E: how much of the question its best rows hold, and how surely they are named by it; 0 to 1."""
+    total: int
+    capped: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     query: str
     hits: tuple[Hit, ...]
@@ -209,6 +260,7 @@ class Answer:
     """Embedding profile that was asked; empty without vectors."""
     milliseconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
+    blocks: tuple[BlockAnswer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +276,5 @@ class Question:
     cursor: str | None = None
     snippet_chars: int = DEFAULT_CHARS
     explain: bool = False
+    related: int = 0
+    """Passages of documents that a row of code brings along, 0 to 10."""

@@ -12,10 +12,13 @@ from apps.mcp.freshness import lines_of
 from apps.mcp.replies import Call, Reply, list_within
 from apps.repos import catalogue as repos
 from apps.repos.code.related import RelatedSymbol, related_symbols
+from apps.retrieval.search import retrieve as ranked_blocks
 from apps.retrieval.search import search
 from apps.retrieval.values import Answer, Empty, Filters, Hit, Mode, Question
 
 SHOWN_WORDS = 12
+RELATED = 3
+"""Passages beside a row of code."""
 SHOWN_SYMBOLS = 3
 
 
@@ -32,8 +35,9 @@ def retrieve(call: Call) -> Reply:
         cursor=call["cursor"] or None,
         snippet_chars=call["snippet_chars"],
         explain=call["explain"],
+        related=RELATED,
     )
-    return answer_of(call, question, call["top_k"], sources)
+    return answer_of(call, question, call["top_k"], sources, in_blocks=True)
 
 
 def collection_search(call: Call) -> Reply:
@@ -57,13 +61,15 @@ def collection_search(call: Call) -> Reply:
     return answer_of(call, question, call["top_k"], sources)
 
 
-def answer_of(call: Call, question: Question, top_k: int, named: Sequence[Any]) -> Reply:
-    """The answer to ``question`` in at most ``top_k`` items. ``named`` are the sources that it names."""
+def answer_of(call: Call, question: Question, top_k: int, named: Sequence[Any], *, in_blocks: bool = False) -> Reply:
+    """The answer to ``question`` in at most ``top_k`` items; ``in_blocks``: of documents and of code each. ``named``
+    are the sources that it names."""
     kept: list[Answer] = []
     symbols: dict[int, tuple[RelatedSymbol, ...]] = {}
 
     def fetch(limit: int) -> tuple[list[Hit], int, str | None]:
-        answer = search(viewer=call.viewer, question=dataclasses.replace(question, limit=limit))
+        asking = ranked_blocks if in_blocks else search
+        answer = asking(viewer=call.viewer, question=dataclasses.replace(question, limit=limit))
         kept[:] = [answer]
         # Chunk and symbol are of one repository, so whoever reads the one reads the other.
         symbols.update(related_symbols([hit.chunk_id for hit in answer.hits if hit.layer == "repo_doc"], SHOWN_SYMBOLS))
@@ -130,6 +136,11 @@ def hit_block(hit: Hit, symbols: Sequence[RelatedSymbol] = (), *, explain: bool 
     if symbols:
         named = ", ".join(f"{one_line(one.qualified_name, 80)} ({one_line(one.path, 100)})" for one in symbols)
         lines.append(f"code named here: {named}")
+    if hit.symbol is not None:
+        lines.append(f"{hit.symbol.kind} node {hit.symbol.id}: {one_line(hit.symbol.signature, 300)}")
+    for one in hit.related:
+        place = one_line(one.path, 300) + (f"#{one.anchor}" if one.anchor else "")
+        lines.append(f"documented in: {place}:{one.start_line}-{one.end_line}")
     snippet = hit.snippet
     if snippet.truncated:
         lines.append(f"lines {snippet.start_line}-{snippet.end_line} of the passage:")

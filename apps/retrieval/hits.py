@@ -1,0 +1,178 @@
+"""Winners as hits: text, snippet, and the reasons why each was found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from apps.repos.code.related import related_chunks
+from apps.retrieval.marking import body_start, matches_in
+from apps.retrieval.shelves import SHELVES
+from apps.retrieval.snippets import Match, snip
+from apps.retrieval.values import Found, Hit, Layer, MatchedTerm, RelatedPassage, SourcePlace, StreamName
+
+if TYPE_CHECKING:
+    from apps.repos.code.related import RelatedChunk
+    from apps.retrieval.fusion import Place
+    from apps.retrieval.ordering import Fused
+    from apps.retrieval.shelf_values import Candidate
+    from apps.retrieval.shelf_values import Found as Winner
+    from apps.retrieval.streams import Streams
+    from apps.retrieval.values import Question
+
+SHOWN_COPIES = 5
+FIELD_WORDS = {"b": "text", "h": "heading", "p": "path"}
+
+
+def hits_of(streams: Streams, fused: Fused, page: Sequence[Candidate], question: Question) -> dict[int, Hit]:
+    """The hits of ``page`` by ref; a row that went meanwhile is left out."""
+    winners = hydrate(streams, page, fused)
+    nodes = [row.node for row in page if row.node is not None]
+    related = related_chunks(nodes, question.related) if nodes and question.related else {}
+    return {
+        row.ref: _hit(streams, fused, row, winners, question, _passages(related.get(row.node, ()) if row.node else ()))
+        for row in page
+        if row.ref in winners
+    }
+
+
+def hydrate(streams: Streams, page: Sequence[Candidate], fused: Fused) -> dict[int, Winner]:
+    """Text and freshness of the winners and of the copies that are shown with them, from the scope that found them."""
+    wanted: dict[str, list[Candidate]] = {}
+    for candidate in page:
+        for shown in (candidate, *fused.copies.get(candidate.ref, ())[:SHOWN_COPIES]):
+            wanted.setdefault(shown.store, []).append(shown)
+    return {
+        ref: winner
+        for store, rows in wanted.items()
+        for ref, winner in SHELVES[store].hydrate(streams.scope, rows, streams.profile)
+    }
+
+
+def _hit(
+    streams: Streams,
+    fused: Fused,
+    candidate: Candidate,
+    winners: Mapping[int, Winner],
+    question: Question,
+    related: tuple[RelatedPassage, ...],
+) -> Hit:
+    winner = winners[candidate.ref]
+    standing = fused.standings[candidate.ref]
+    copies = fused.copies.get(candidate.ref, [])
+    shown = [
+        SourcePlace(winners[copy.ref].source, copy.path, winners[copy.ref].url)
+        for copy in copies[:SHOWN_COPIES]
+        if copy.ref in winners
+    ]
+    matches = matches_in(streams.terms, winner.text, winner.language)
+    idf = streams.lexical.idf if streams.lexical else {}
+    snippet = snip(
+        winner.text,
+        matches,
+        {str(unit): value for unit, value in idf.items()},
+        chars=question.snippet_chars,
+        first_line=winner.start_line,
+        first_byte=winner.start_byte,
+        body_start=body_start(winner.text),
+    )
+    return Hit(
+        layer=_layer(winner, matches, fused.places[candidate.ref]),
+        chunk_id=winner.chunk_id,
+        document_id=winner.document_id,
+        source=winner.source,
+        title=candidate.title,
+        path=candidate.path,
+        kind=candidate.kind,
+        heading_path=winner.heading_path,
+        anchor=winner.anchor,
+        start_line=winner.start_line,
+        end_line=winner.end_line,
+        start_byte=winner.start_byte,
+        end_byte=winner.end_byte,
+        url=winner.url,
+        chunk_url=f"/chunks/{winner.chunk_id}" if winner.chunk_id else winner.url,
+        snippet=snippet,
+        tokens=math.ceil(len(winner.text.encode()) / 3),
+        version=winner.version,
+        text_time=winner.text_time,
+        checked_time=winner.checked_time,
+        stale_since=winner.stale_since,
+        streams=stream_places(streams, fused, candidate, has_vector=winner.has_vector),
+        matched=_matched(streams, fused.fields.get(candidate.ref, {})),
+        fused=standing.fused,
+        page=standing.page,
+        factor=standing.factor,
+        final=standing.final,
+        also_in=tuple(shown),
+        also_in_more=len(copies) - len(shown),
+        name_class=fused.classes.get(candidate.ref, ""),
+        evidence=fused.evidence.get(candidate.ref, 0.0),
+        symbol=winner.symbol,
+        related=related,
+    )
+
+
+def _layer(winner: Winner, matches: Sequence[Match], places: Mapping[StreamName, object]) -> Layer:
+    """Of code: ``signature`` when only the name, the signature or the comment above them holds what was asked."""
+    if winner.symbol is None:
+        return winner.layer
+    told = winner.told_until - winner.start_line + 1
+    border = 0
+    for _ in range(max(told, 0)):
+        following = winner.text.find("\n", border) + 1
+        if not following:
+            border = len(winner.text)
+            break
+        border = following
+    if any(match.start >= border for match in matches) or (not matches and "dense" in places):
+        return "code"
+    return "signature"
+
+
+def _passages(found: Sequence[RelatedChunk]) -> tuple[RelatedPassage, ...]:
+    return tuple(
+        RelatedPassage(
+            chunk_id=one.chunk_id,
+            document_id=one.document_id,
+            title=one.title,
+            path=one.path,
+            heading_path=one.heading_path,
+            anchor=one.anchor,
+            start_line=one.start_line,
+            end_line=one.end_line,
+            url=one.address,
+            snippet=one.snippet,
+        )
+        for one in found
+    )
+
+
+def stream_places(streams: Streams, fused: Fused, candidate: Candidate, *, has_vector: bool) -> dict[StreamName, Found]:
+    """Rank and score of a row in each stream that was asked, or why there is none."""
+    held = fused.places.get(candidate.ref, {})
+    places: dict[StreamName, Found] = {}
+    if streams.lexical is not None:
+        places["lexical"] = _found(held.get("lexical")) or Found(None, None, "not found")
+    if streams.profile is not None:
+        missing = Found(None, None, "not found" if has_vector else "no vector yet")
+        places["dense"] = _found(held.get("dense")) or missing
+    if streams.names.rows:
+        places["name"] = _found(held.get("name")) or Found(None, None, "not found")
+    if streams.symbols:
+        places["symbol"] = _found(held.get("symbol")) or Found(None, None, "not found")
+    return places
+
+
+def _found(place: tuple[Place, float] | None) -> Found | None:
+    return Found(place[0].rank, place[1], "found", place[0].weight) if place is not None else None
+
+
+def _matched(streams: Streams, fields: Mapping[int, str]) -> tuple[MatchedTerm, ...]:
+    found: dict[str, dict[str, None]] = {}
+    for unit, where in sorted(fields.items()):
+        known = streams.terms.units[unit]
+        word = streams.terms.text[known.start : known.end]
+        found.setdefault(word, {}).update(dict.fromkeys(FIELD_WORDS[sign] for sign in where))
+    return tuple(MatchedTerm(word, tuple(fields)) for word, fields in found.items())

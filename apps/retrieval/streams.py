@@ -1,0 +1,226 @@
+"""What the streams give for one question, block by block: all of them in one statement, each failing alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db import DatabaseError, transaction
+
+from apps.indexing import dense, lexical, names
+from apps.indexing.analyzer import stop_words
+from apps.indexing.embedding.backends import EmbedderUnavailable
+from apps.indexing.models import SLOT_BITS, EmbeddingProfile
+from apps.indexing.questions import Question as Terms
+from apps.indexing.questions import ask
+from apps.indexing.scoring import idf
+from apps.indexing.serving import active_profile
+from apps.indexing.statements import fetch, union
+from apps.repos.code import searching as symbols
+from apps.retrieval.values import Degraded, Filters
+
+if TYPE_CHECKING:
+    from apps.access.viewers import Viewer
+    from apps.indexing.lexical import LexicalResult
+    from apps.indexing.scope import Scope
+    from apps.indexing.stores import Block
+
+
+@dataclass(slots=True)
+class Streams:
+    """What the streams gave for one question inside one scope. Keys are refs, those of symbols their ids."""
+
+    scope: Scope
+    terms: Terms
+    lexical: LexicalResult | None = None
+    dense: Sequence[dense.DenseHit] = ()
+    names: names.NameResult = dataclasses.field(default_factory=lambda: names.NameResult(()))
+    symbols: Sequence[symbols.Found] = ()
+    profile: EmbeddingProfile | None = None
+    degraded: list[Degraded] = dataclasses.field(default_factory=list)
+    capped: bool = False
+    vector: Any = None
+    """Of the query, where it was embedded."""
+
+    @property
+    def block(self) -> Block:
+        return self.scope.block
+
+
+def run_streams(scope: Scope, query: str) -> Streams:
+    """The streams of the documents of one scope."""
+    return run_blocks([scope], query)[0]
+
+
+def run_blocks(
+    scopes: Sequence[Scope], query: str, *, viewer: Viewer | None = None, filters: Filters | None = None
+) -> list[Streams]:
+    """Words, meaning and names of all blocks in one statement; when it fails, each stream under its own savepoint, a
+    failing one left out. ``viewer`` is who asks for symbols; the code block needs him.
+    """
+    limit = settings.COGRAPH.retrieval.candidates
+    backend = lexical.backend()
+    blocks = [Streams(scope, backend.limit(scope, ask(query, scope.languages))) for scope in scopes]
+    vector, looks = _vector(blocks, query, limit)
+    parts = []
+    for streams, look in zip(blocks, looks, strict=True):
+        named = names.statement(streams.scope, query) if streams.block == "docs" else None
+        if named is not None:
+            parts.append(named)
+        # Nothing but stop words can still be the exact name of a document, and nothing else.
+        if streams.terms.only_common_words:
+            continue
+        if streams.terms.asked:
+            parts.append(backend.statement(streams.scope, streams.terms))
+        if look is not None and streams.profile is not None:
+            parts.append(dense.statement(streams.scope, streams.profile, vector, limit, look))
+    try:
+        with transaction.atomic():
+            for look in looks:
+                if look is not None:
+                    look.prepare()
+            rows = fetch(union(parts)) if parts else []
+        for streams, look in zip(blocks, looks, strict=True):
+            mine = _of(streams.scope, rows)
+            _rank(streams, mine, limit)
+            if streams.block == "docs":
+                _ask_names(streams, mine)
+            profile = streams.profile
+            if look is not None and not look.exact and profile is not None and len(streams.dense) < limit:
+                streams.dense = dense.search(streams.scope, profile, vector, limit)
+    except DatabaseError:
+        for streams in blocks:
+            _one_by_one(streams, limit)
+    for streams in blocks:
+        if streams.block == "code" and viewer is not None:
+            _ask_symbols(streams, query, viewer, filters or Filters())
+        full = bool(streams.lexical and len(streams.lexical.hits) >= limit)
+        streams.capped = full or len(streams.dense) >= limit or len(streams.symbols) >= symbols.MOST
+    return blocks
+
+
+def _of(scope: Scope, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The rows of a joint statement that belong to one scope; those of conditions are told apart by their refs."""
+    numbers = set(scope.numbers) | {source.names for source in scope.sources}
+    return [row for row in rows if row[0] == "f" or (row[3] >> SLOT_BITS if row[0] == "d" else row[1]) in numbers]
+
+
+def _vector(blocks: Sequence[Streams], query: str, limit: int) -> tuple[Any, list[dense.Look | None]]:
+    """The vector of the query and how to look; nothing, and a word about it, when there is no embedder that answers."""
+    nothing: list[dense.Look | None] = [None for _ in blocks]
+    if all(streams.terms.only_common_words for streams in blocks):
+        return None, nothing
+    profile = active_profile()
+    if profile is None:
+        return None, nothing
+    for streams in blocks:
+        streams.profile = profile
+    try:
+        vector = dense.embed_query(profile, query)
+    except EmbedderUnavailable as problem:
+        blocks[0].degraded.append(Degraded("vectors", f"not used ({problem})"))
+        return None, nothing
+    for streams in blocks:
+        streams.vector = vector
+    return vector, [
+        None if streams.terms.only_common_words else dense.choose(streams.scope, profile, limit) for streams in blocks
+    ]
+
+
+def _rank(streams: Streams, rows: Sequence[tuple[Any, ...]], limit: int) -> None:
+    if streams.terms.only_common_words:
+        return
+    if streams.terms.asked:
+        streams.lexical = lexical.backend().rank(streams.scope, streams.terms, rows, limit)
+    if streams.profile is not None:
+        streams.dense, _ = dense.rank(streams.profile, rows, limit)
+
+
+def _ask_names(streams: Streams, rows: Sequence[tuple[Any, ...]]) -> None:
+    """The name stream, under its own savepoint: it asks once more for the documents that may be meant."""
+    try:
+        with transaction.atomic():
+            streams.names = names.rank(streams.scope, streams.terms, rows, streams.lexical)
+    except DatabaseError as error:
+        streams.degraded.append(Degraded("name", type(error).__name__))
+
+
+def _ask_symbols(streams: Streams, query: str, viewer: Viewer, filters: Filters) -> None:
+    """The symbol stream: nothing is asked for a natural question (``retrieval.md`` 5.1)."""
+    small = frozenset().union(*(stop_words(language) for language in streams.scope.languages))
+    try:
+        with transaction.atomic():
+            streams.symbols = symbols.search(
+                viewer=viewer,
+                query=query,
+                repositories={source.id for source in streams.scope.sources},
+                language=filters.language,
+                path=filters.path.lstrip("/"),
+                small=small,
+            )
+    except DatabaseError as error:
+        streams.degraded.append(Degraded("symbol", type(error).__name__))
+
+
+def _one_by_one(streams: Streams, limit: int) -> None:
+    if not streams.terms.only_common_words:
+        _alone(streams, "lexical", limit)
+        _alone(streams, "dense", limit)
+    if streams.block == "docs":
+        _alone(streams, "name", limit)
+
+
+def _alone(streams: Streams, name: str, limit: int) -> None:
+    try:
+        with transaction.atomic():
+            if name == "lexical" and streams.terms.asked:
+                streams.lexical = lexical.search(streams.scope, streams.terms, limit)
+            elif name == "dense" and streams.vector is not None and streams.profile is not None:
+                streams.dense = dense.search(streams.scope, streams.profile, streams.vector, limit)
+            elif name == "name":
+                streams.names = names.search(streams.scope, streams.terms)
+    except DatabaseError as error:
+        streams.degraded.append(Degraded(name, type(error).__name__))
+
+
+def asked_words(terms: Terms) -> dict[str, list[int]]:
+    """The words of the query as typed, each with its units; wholes stand for their words and are left out."""
+    words: dict[str, list[int]] = {}
+    for unit in terms.asked:
+        known = terms.units[unit]
+        if not known.whole:
+            words.setdefault(terms.text[known.start : known.end], []).append(unit)
+    return words
+
+
+def all_absent(streams: Streams) -> bool:
+    """Whether no word of the query stands anywhere in scope."""
+    if streams.lexical is None or not streams.terms.asked:
+        return False
+    return len(absent_words(streams)) == len(asked_words(streams.terms))
+
+
+def absent_words(streams: Streams) -> list[str]:
+    """Words of the query that stand nowhere in scope."""
+    if streams.lexical is None:
+        return []
+    df = streams.lexical.df
+    return [word for word, units in asked_words(streams.terms).items() if not any(df.get(unit, 0) for unit in units)]
+
+
+def rarity(blocks: Sequence[Streams]) -> Mapping[tuple[int, int, bool], float]:
+    """idf of the query's terms that stand in any of the blocks, chunks of all blocks counted together.
+
+    Terms are known by their stretch of the query, because blocks may differ in their languages.
+    """
+    chunks = sum(streams.lexical.chunks for streams in blocks if streams.lexical)
+    df: dict[tuple[int, int, bool], int] = {}
+    for streams in blocks:
+        for unit, count in (streams.lexical.df if streams.lexical else {}).items():
+            known = streams.terms.units[unit]
+            key = (known.start, known.end, known.whole)
+            df[key] = df.get(key, 0) + count
+    return {key: idf(chunks, count) for key, count in df.items() if count > 0}

@@ -1,0 +1,165 @@
+"""Code beside documents: `retrieval.md` facts 35, 36, 57, 70 to 73."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.access.models import User
+from apps.retrieval.search import retrieve, search
+from apps.retrieval.values import Answer, Filters, Question
+from tests.retrieval.library import repository_of
+
+pytestmark = pytest.mark.django_db
+
+SERVER = '''"""A server."""
+
+LIMIT = 7
+
+
+class Server:
+    """Serves the quagga."""
+
+    def close(self) -> None:
+        """End it."""
+        for connection in self.connections:
+            connection.drop_softly()
+
+
+def createServer(port: int) -> Server:
+    server = Server()
+    server.listen(port)
+    return server
+'''
+FILES = {
+    "README.md": "# Kit\n\nA kit of small parts, with a flamingo.\n\n## Install\n\nAdd it.\n",
+    "docs/settings.md": (
+        "# Settings\n\nEvery option.\n\n## Which value counts\n\n"
+        "When a setting is given in two places, the one nearer to the command counts.\n"
+    ),
+    "docs/glob.md": "# Features\n\n## Glob Import\n\nUse `import.meta.glob` to import many modules.\n",
+    "packages/widget/README.md": "# Widget\n\nA box on the screen.\n",
+    "src/widget.py": "def resize_widget(widget, width):\n    widget.width = width\n    return widget\n",
+    "src/alarm.py": "def quiet_alarm(one):\n    return one + 1\n",
+    "src/server.py": SERVER,
+    "src/plugins/importMetaGlob.ts": (
+        "export function parseImportGlob(code: string): string[] {\n"
+        "  // finds import.meta.glob in the code\n  return code.split('import.meta.glob')\n}\n"
+    ),
+}
+
+
+@pytest.fixture
+def kit(tmp_path: Path, settings: Any) -> Callable[..., Callable[..., Answer]]:
+    settings.COGRAPH = dataclasses.replace(
+        settings.COGRAPH,
+        embedding=dataclasses.replace(settings.COGRAPH.embedding, backend="none"),
+        data_dir=str(tmp_path / "var"),
+    )
+
+    def build(files: dict[str, str] = FILES, name: str = "kit") -> Callable[..., Answer]:
+        admin = User.objects.filter(username="ada").first() or User.objects.create_superuser("ada")
+        made = repository_of(tmp_path / "acme" / name, files, admin)
+        made.visibility = "public"
+        made.save()
+
+        def ask(query: str, *, merged: bool = False, **options: Any) -> Answer:
+            question = Question(query, sources=(("repository", made.pk),), **options)
+            return (search if merged else retrieve)(viewer=admin, question=question)
+
+        return ask
+
+    return build
+
+
+def in_block(answer: Answer, block: str) -> list[Any]:
+    return [hit for hit in answer.hits if hit.block == block]
+
+
+def test_retrieval_facts_35_36_57_and_73_blocks(kit: Any) -> None:
+    ask = kit()
+    answer = ask("how do i resize a widget")
+    assert [block.name for block in answer.blocks] == ["code", "docs"]
+    assert answer.hits[0].title == "widget.resize_widget"
+    assert "packages/widget/README.md" in [hit.path for hit in in_block(answer, "docs")]
+    # one list: the better block's best row is first as well
+    assert ask("how do i resize a widget", merged=True).hits[0].title == "widget.resize_widget"
+
+    answer = ask("which of two settings counts when both are given")
+    assert answer.blocks[0].name == "docs"
+    assert answer.hits[0].path == "docs/settings.md"
+    assert answer.hits[0].heading_path[-1] == "Which value counts"
+
+    answer = ask("import.meta.glob")
+    assert in_block(answer, "code")[0].path == "src/plugins/importMetaGlob.ts"
+    assert "docs/glob.md" in [hit.path for hit in in_block(answer, "docs")][:3]
+    assert all(hit.path.endswith(".md") for hit in in_block(answer, "docs"))
+    assert not any(hit.path.endswith(".md") for hit in in_block(answer, "code"))
+
+    for query, matched in (
+        ("createServer", "name"),
+        ("create server", "segments"),
+        ("server.createServer", "ending"),
+        ("creatServer", "trigrams"),
+    ):
+        first = in_block(ask(query), "code")[0]
+        assert first.symbol is not None
+        assert first.symbol.name == "createServer", query
+        assert first.streams["symbol"].rank == 1
+        assert first.name_class in {matched, "qualified name"}, query
+
+
+def test_retrieval_facts_70_and_71_one_row_a_symbol(kit: Any) -> None:
+    ask = kit()
+    rows = [hit for hit in ask("Server drop softly connection", mode="code").hits if hit.title.endswith("close")]
+    assert [hit.layer for hit in rows] == ["code"]
+    titles = [hit.title for hit in ask("createServer", mode="code").hits]
+    assert len(titles) == len(set(titles))
+    (named,) = [hit for hit in ask("quiet_alarm", mode="code").hits if hit.title.endswith("quiet_alarm")]
+    assert named.layer == "signature"
+    assert named.url.endswith(str(named.symbol.id))
+    # a word that only a README holds is in no row of code
+    assert in_block(ask("flamingo"), "code") == []
+    assert ask("flamingo symbols", mode="code").total == 0
+
+
+def test_retrieval_fact_72_documents_change_no_byte_of_the_code_block(kit: Any) -> None:
+    code = {path: text for path, text in FILES.items() if not path.endswith(".md")}
+    more = {
+        f"docs/n{n}.md": f"# Server {n}\n\ncreate a server, resize a widget, import a glob {n}\n" for n in range(30)
+    }
+    alone, beside = kit(code, "one"), kit(code | more, "two")
+
+    def told(answer: Answer) -> list[Any]:
+        return [(hit.title, hit.path, hit.fused, hit.final, hit.snippet, hit.layer) for hit in in_block(answer, "code")]
+
+    for query in ("createServer", "resize a widget", "listen on a port", "how is the code split"):
+        assert told(alone(query)) == told(beside(query))
+
+
+def test_modes_filters_and_related_passages(kit: Any) -> None:
+    more = {
+        "docs/api.md": "# API\n\nCall `createServer` first.\n",
+        "tests/test_server.py": "def test_createServer():\n    pass\n",
+    }
+    ask = kit(FILES | more)
+    assert {hit.layer for hit in ask("createServer", mode="docs").hits} == {"repo_doc"}
+    assert {hit.path for hit in ask("createServer", filters=Filters(language="python")).hits} <= {
+        "src/server.py", "tests/test_server.py", "src/widget.py",
+    }  # fmt: skip
+    assert {hit.kind for hit in ask("createServer", filters=Filters(kinds=frozenset({"test"}))).hits} == {"test"}
+    assert not in_block(ask("createServer", filters=Filters(tag="x")), "code")
+    below = ask("createServer", mode="code", filters=Filters(path="src/")).hits
+    assert {hit.path for hit in below} >= {"src/server.py"}
+    assert all(hit.path.startswith("src/") for hit in below)
+    (first, *_) = ask("createServer", mode="code", related=3).hits
+    assert [one.path for one in first.related] == ["docs/api.md"]
+    pages = [ask("server", limit=1)]
+    while pages[-1].next_cursor:
+        pages.append(ask("server", limit=1, cursor=pages[-1].next_cursor))
+    seen = [(hit.block, hit.title, hit.path, hit.start_line) for page in pages for hit in page.hits]
+    assert len(seen) == len(set(seen)) == pages[0].total
