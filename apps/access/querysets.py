@@ -31,6 +31,10 @@ class SourceQuerySet(models.QuerySet[S]):
     def visible_to(self, viewer: Viewer) -> Self:
         return self.filter(rules.readable(self.model, viewer))
 
+    def of_evaluation(self, viewer: Viewer) -> Self:
+        """Sources that belong to evaluation sets; none, unless a room has such."""
+        return self.visible_to(viewer).none()
+
     def writable_by(self, viewer: Viewer) -> Self:
         return self.filter(rules.writable(self.model, viewer))
 

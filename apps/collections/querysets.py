@@ -19,6 +19,9 @@ class CollectionQuerySet(SourceQuerySet[Any]):
     def visible_to(self, viewer: Viewer) -> Self:
         return super().visible_to(viewer).filter(evaluation=False)
 
+    def of_evaluation(self, viewer: Viewer) -> Self:
+        return super().visible_to(viewer).filter(evaluation=True)
+
     def matching(self, text: str) -> Self:
         """Name or description holds ``text``; ``%`` and ``_`` mean themselves."""
         return self.filter(Q(name__icontains=text) | Q(description__icontains=text)) if text else self

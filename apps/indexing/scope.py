@@ -120,8 +120,12 @@ def visible_blocks(
     blocks: Mapping[Block, Collection[str] | None],
     sources: Collection[tuple[str, UUID]] | None = None,
     conditions: Mapping[str, Q] | None = None,
+    evaluation: bool = False,
 ) -> list[Scope]:
-    """The same for several blocks at once, still by one query; ``blocks`` gives the kinds of source of each."""
+    """The same for several blocks at once, still by one query; ``blocks`` gives the kinds of source of each.
+
+    ``evaluation``: the sources of evaluation sets that the viewer may read, and no others.
+    """
     readable = Q(pk__in=())
     labels: dict[type[Any], Subquery] = {}
     for store in all_stores():
@@ -131,7 +135,8 @@ def visible_blocks(
         if kinds is not None and store.source_kind not in kinds:
             continue
         model = source_model(store.source_kind)
-        allowed = model.objects.visible_to(viewer)
+        rows_of: Any = model.objects
+        allowed = rows_of.of_evaluation(viewer) if evaluation else rows_of.visible_to(viewer)
         if sources is not None:
             allowed = allowed.filter(pk__in=[id_ for kind, id_ in sources if kind == store.source_kind])
         readable |= Q(store__in=(store.name, store.name + SUFFIX), source_id__in=allowed.values("pk"))

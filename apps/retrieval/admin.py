@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from apps.access.admin_base import AdministratorReadOnlyAdmin
 from apps.access.viewers import viewer_of
-from apps.retrieval import query_log
+from apps.retrieval import admin_evaluation, query_log  # noqa: F401 - registers its pages
 from apps.retrieval.models import AnonymousQueries, QueryLogEntry
 
 

@@ -9,8 +9,17 @@ class RetrievalConfig(AppConfig):
     verbose_name = "Retrieval"
 
     def ready(self) -> None:
+        from apps.indexing.profiles import register_gate
+        from apps.indexing.stores import register_store
         from apps.jobs.kinds import JobKind, register_kind, register_prune, register_purge
         from apps.retrieval import query_log, routing
+        from apps.retrieval.evaluation import gates
+        from apps.retrieval.evaluation.shelf import CODE_OF_SETS, EvaluationCodeShelf
+        from apps.retrieval.shelves import add_shelf
+
+        register_store(CODE_OF_SETS)
+        add_shelf(EvaluationCodeShelf())
+        register_gate(gates.check)
 
         register_prune(query_log.prune)
         register_kind(

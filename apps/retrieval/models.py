@@ -10,6 +10,7 @@ from django.db import models
 from django.utils import timezone
 
 from apps.access.querysets import SourceKeyQuerySet
+from apps.retrieval import models_evaluation  # noqa: F401 - its models belong to this room
 
 QUERY_BYTES = 200
 """Of a query are kept, cut at a character border (``api-and-mcp.md`` 27)."""

@@ -238,7 +238,11 @@ class CollectionShelf:
             )
 
 
-SHELVES: Mapping[str, Shelf] = {shelf.store: shelf for shelf in (RepositoryShelf(), CollectionShelf(), CodeShelf())}
+SHELVES: dict[str, Shelf] = {shelf.store: shelf for shelf in (RepositoryShelf(), CollectionShelf(), CodeShelf())}
+
+
+def add_shelf(shelf: Shelf) -> None:
+    SHELVES[shelf.store] = shelf
 
 
 def _place(address: str, chunk: Any) -> str:

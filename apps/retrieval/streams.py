@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from apps.indexing.lexical import LexicalResult
     from apps.indexing.scope import Scope
     from apps.indexing.stores import Block
+
+
+Mode = Literal["hybrid", "lexical", "dense"]
 
 
 @dataclass(slots=True)
@@ -56,24 +59,35 @@ def run_streams(scope: Scope, query: str) -> Streams:
 
 
 def run_blocks(
-    scopes: Sequence[Scope], query: str, *, viewer: Viewer | None = None, filters: Filters | None = None
+    scopes: Sequence[Scope],
+    query: str,
+    *,
+    viewer: Viewer | None = None,
+    filters: Filters | None = None,
+    only: Mode = "hybrid",
+    profile: EmbeddingProfile | None = None,
 ) -> list[Streams]:
     """Words, meaning and names of all blocks in one statement; when it fails, each stream under its own savepoint, a
-    failing one left out. ``viewer`` is who asks for symbols; the code block needs him.
+    failing one left out. ``viewer`` is who asks for symbols; the code block needs him. ``only`` leaves streams out and
+    ``profile`` takes the place of the one that serves: for measuring.
     """
     limit = settings.COGRAPH.retrieval.candidates
     backend = lexical.backend()
     blocks = [Streams(scope, backend.limit(scope, ask(query, scope.languages))) for scope in scopes]
-    vector, looks = _vector(blocks, query, limit)
+    vector: Any = None
+    looks: list[dense.Look | None] = [None for _ in blocks]
+    if only != "lexical":
+        vector, looks = _vector(blocks, query, limit, profile)
     parts = []
     for streams, look in zip(blocks, looks, strict=True):
-        named = names.statement(streams.scope, query) if streams.block == "docs" else None
+        by_name = streams.block == "docs" and only != "dense"
+        named = names.statement(streams.scope, query) if by_name else None
         if named is not None:
             parts.append(named)
         # Nothing but stop words can still be the exact name of a document, and nothing else.
         if streams.terms.only_common_words:
             continue
-        if streams.terms.asked:
+        if streams.terms.asked and only != "dense":
             parts.append(backend.statement(streams.scope, streams.terms))
         if look is not None and streams.profile is not None:
             parts.append(dense.statement(streams.scope, streams.profile, vector, limit, look))
@@ -85,8 +99,8 @@ def run_blocks(
             rows = fetch(union(parts)) if parts else []
         for streams, look in zip(blocks, looks, strict=True):
             mine = _of(streams.scope, rows)
-            _rank(streams, mine, limit)
-            if streams.block == "docs":
+            _rank(streams, mine, limit, only)
+            if streams.block == "docs" and only != "dense":
                 _ask_names(streams, mine)
             profile = streams.profile
             if look is not None and not look.exact and profile is not None and len(streams.dense) < limit:
@@ -108,12 +122,14 @@ def _of(scope: Scope, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [row for row in rows if row[0] == "f" or (row[3] >> SLOT_BITS if row[0] == "d" else row[1]) in numbers]
 
 
-def _vector(blocks: Sequence[Streams], query: str, limit: int) -> tuple[Any, list[dense.Look | None]]:
+def _vector(
+    blocks: Sequence[Streams], query: str, limit: int, profile: EmbeddingProfile | None
+) -> tuple[Any, list[dense.Look | None]]:
     """The vector of the query and how to look; nothing, and a word about it, when there is no embedder that answers."""
     nothing: list[dense.Look | None] = [None for _ in blocks]
     if all(streams.terms.only_common_words for streams in blocks):
         return None, nothing
-    profile = active_profile()
+    profile = profile or active_profile()
     if profile is None:
         return None, nothing
     for streams in blocks:
@@ -130,10 +146,10 @@ def _vector(blocks: Sequence[Streams], query: str, limit: int) -> tuple[Any, lis
     ]
 
 
-def _rank(streams: Streams, rows: Sequence[tuple[Any, ...]], limit: int) -> None:
+def _rank(streams: Streams, rows: Sequence[tuple[Any, ...]], limit: int, only: Mode) -> None:
     if streams.terms.only_common_words:
         return
-    if streams.terms.asked:
+    if streams.terms.asked and only != "dense":
         streams.lexical = lexical.backend().rank(streams.scope, streams.terms, rows, limit)
     if streams.profile is not None:
         streams.dense, _ = dense.rank(streams.profile, rows, limit)

@@ -1,0 +1,1 @@
+"""Measuring search on judged questions (``retrieval.md`` 15)."""
