@@ -40,6 +40,11 @@ class TrailAdmin(Base):
         found.pop("delete_selected", None)
         return found
 
+    def get_ordering(self, request: HttpRequest) -> Any:
+        """The order of the model, said aloud: queries that count related rows drop it, and pages of autocomplete then
+        repeat and omit rows."""
+        return tuple(super().get_ordering(request) or ()) or tuple(self.opts.ordering or ())
+
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         """Nothing: the audit trail replaces Django's log."""
 

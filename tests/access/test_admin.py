@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
@@ -130,6 +131,26 @@ def test_access_fact_22_autocomplete_and_filters_offer_visible_rows_only(
     listed = stan.get(f"{BASE}/shelf/").content.decode()
     assert "Hidden" not in listed
     assert "olga" not in listed
+
+
+def test_autocomplete_of_lists_with_counts_keeps_the_order_of_the_model(ada: Client) -> None:
+    for asking, field, room in (
+        ("document", "collection", "collections"),
+        ("repositorydocument", "repository", "repos"),
+    ):
+        admin_page = admin.site._registry[apps.get_model(room, field)]
+        assert admin_page.get_queryset(ada.get("/admin/").wsgi_request).ordered
+        where = f"app_label={room}&model_name={asking}&field_name={field}"
+        found = ada.get(f"/admin/autocomplete/?{where}&term=").json()["results"]
+        assert found == sorted(found, key=lambda one: str(one["text"]))
+
+
+def test_no_form_offers_the_history_that_is_switched_off(world: World, ada: Client, shelf: Shelf) -> None:
+    for page in (f"{BASE}/shelf/{shelf.pk}/change/", f"/admin/access/user/{world.wim.pk}/change/"):
+        answer = ada.get(page)
+        assert answer.status_code == 200
+        assert "/history/" not in answer.content.decode()
+    assert ada.get(f"{BASE}/shelf/{shelf.pk}/history/").status_code == 404
 
 
 def test_a_reader_sees_and_a_writer_changes(world: World, wim: Client, ada: Client, shelf: Shelf) -> None:
