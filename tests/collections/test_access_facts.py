@@ -66,7 +66,7 @@ def test_access_fact_36_a_bomb_is_refused_whole_in_bounded_memory(handbook: Coll
     tracemalloc.stop()
     assert answer.status_code == 422 and "100 times" in answer.json()["message"]
     assert not Upload.objects.exists() and not StagedEntry.objects.exists() and not Document.objects.exists()
-    assert peak < 40 << 20, "the reading stops long before 256 MiB"
+    assert peak < 64 << 20, "the reading stops long before 256 MiB; modules that a first request imports count too"
 
 
 def test_access_fact_47_three_items_on_the_page_and_as_json(handbook: Collection, olga: User, settings: Any) -> None:
