@@ -41,6 +41,11 @@ def trigrams(text: str) -> set[str]:
     return found
 
 
+def inner_trigrams(text: str) -> set[str]:
+    """The triples that every name holds that begins with ``text``, or has a word that does."""
+    return {triple for triple in trigrams(text) if " " not in triple}
+
+
 def endings(qualified: str) -> list[str]:
     """The endings of a qualified name that begin at a separator, the longest first, single names left out."""
     parts = parts_of(qualified.casefold())[-MOST_PARTS:]

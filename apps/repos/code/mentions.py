@@ -18,7 +18,9 @@ OVERLAPPING = 3
 """Windows overlap by at most half of one, so no place stands in more chunks than this."""
 _IDENTIFIER = r"[^\W\d][\w$]*"
 _JOINED = rf"{_IDENTIFIER}(?:(?:\.|::|#){_IDENTIFIER})*"
-_SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]{1,200})\1(?!`)")
+# A literal in front lets the search skip what cannot match.
+_SPAN = re.compile(r"`(?<!``)(`?)(?!`)([^`\n]{1,200})`\1(?!`)")
+_SOME_DOT = re.compile(r"\w\.[^\W\d]")
 _WHOLE = re.compile(rf"[~!.]?({_JOINED})(?:\(\))?")
 _CALL = re.compile(rf"(?<![\w.$/\\@#:~-])({_JOINED})\(")
 _PLAIN = re.compile(rf"(?<![\w.$/\\@#:~-])({_IDENTIFIER}(?:\.{_IDENTIFIER})+)(?![\w$(/\\@-]|://|\.\w|::)")
@@ -82,7 +84,7 @@ def _of_line(line: str, number: int, at: int, *, in_code: bool) -> Iterator[Name
         for call in _CALL.finditer(line):
             if _is_name(call[1]) and _closes(line, call.end()):
                 yield Named(call[1], CALL, number, at + call.start())
-    if "." in line:
+    if "." in line and _SOME_DOT.search(line):
         for plain in _PLAIN.finditer(line):
             last = plain[1].rsplit(".", 1)[-1]
             if last.lower() not in _FILE_ENDINGS and _is_name(plain[1]) and _has_word(plain[1]):
@@ -93,7 +95,7 @@ def _settings(code: str, number: int, at: int) -> Iterator[Named]:
     if "--" in code:
         for flag in _FLAG.finditer(code):
             yield Named(flag.group(), FLAG, number, at + flag.start())
-    if "_" in code or "$" in code:
+    if "$" in code or ("_" in code and not code.islower()):
         for variable in _ENV.finditer(code):
             yield Named(variable[1] or variable[2], ENV, number, at + variable.start())
 

@@ -37,20 +37,26 @@ class _Entry:
         self.parts = tuple(parts_of(symbol.qualified_name))
         *folders, file = symbol.path.split("/")
         self.folders = tuple(folders)
-        self.is_aside = symbol.test or not _SET_ASIDE.isdisjoint(symbol.path.lower().split("/")[:-1])
+        self.is_aside = symbol.test or _is_aside(symbol.path)
         self.holders = {*self.parts[-2:-1], file.split(".", 1)[0], *folders[-1:]}
         if symbol.kind == "module":
             self.holders = {*self.parts[-2:-1], *folders[-1:]}
         self.order = (symbol.kind not in _TOLD, len(symbol.qualified_name), symbol.path, symbol.line)
 
 
+def _is_aside(path: str) -> bool:
+    return not _SET_ASIDE.isdisjoint(path.lower().split("/")[:-1])
+
+
 class Resolver:
     """Asked for every name of every document; what it finds for a name depends on the document's folder only."""
 
     def __init__(self, symbols: Iterable[Symbol]) -> None:
-        self._by_name: dict[str, list[_Entry]] = defaultdict(list)
+        self._symbols: dict[str, list[Symbol]] = defaultdict(list)
         for symbol in symbols:
-            self._by_name[symbol.name].append(_Entry(symbol))
+            self._symbols[symbol.name].append(symbol)
+        self._aside: dict[str, bool] = {}
+        self._entries: dict[str, list[_Entry]] = {}
         self._known: dict[tuple[str, str], tuple[Hashable, int] | None] = {}
 
     def resolve(self, name: str, document_path: str) -> tuple[Hashable, int] | None:
@@ -61,9 +67,28 @@ class Resolver:
             self._known[key] = self._find(name, tuple(folder.split("/")) if folder else ())
         return self._known[key]
 
+    def _single(self, symbol: Symbol, name: str) -> tuple[Hashable, int]:
+        """The common case: one plain name, one symbol that bears it."""
+        if symbol.qualified_name == name:
+            return symbol.id, WHOLE
+        aside = self._aside.get(symbol.path)
+        if aside is None:
+            aside = self._aside[symbol.path] = _is_aside(symbol.path)
+        return symbol.id, NEAREST if aside or symbol.test else ONLY
+
+    def _named(self, name: str) -> list[_Entry]:
+        """What bears a name; worked out when it is first asked for, which most names of a repository never are."""
+        found = self._entries.get(name)
+        if found is None:
+            found = self._entries[name] = [_Entry(symbol) for symbol in self._symbols.get(name, ())]
+        return found
+
     def _find(self, name: str, folders: tuple[str, ...]) -> tuple[Hashable, int] | None:
+        alone = self._symbols.get(name, ())
+        if len(alone) == 1 and name.isidentifier():
+            return self._single(alone[0], name)
         parts = tuple(parts_of(name))
-        found = self._by_name.get(parts[-1] if parts else "")
+        found = self._named(parts[-1]) if parts else []
         if not found:
             return None
         whole = [entry for entry in found if entry.parts == parts]

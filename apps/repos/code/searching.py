@@ -20,7 +20,7 @@ from apps.access.viewers import Viewer
 from apps.repos.globs import matches_any
 from apps.repos.models import Repository
 from apps.repos.models_code import CodeNode
-from apps.symbols.names import PREFIX, group_key, joined, segments, trigrams
+from apps.symbols.names import PREFIX, group_key, inner_trigrams, joined, segments, trigrams
 
 MOST = 300
 MOST_ASKED = 12
@@ -129,12 +129,11 @@ def _named(rows: QuerySet[CodeNode], wanted: Sequence[str], limit: int) -> list[
     ending = [f"e{joined(name).casefold()}" for name in wanted if "." in joined(name)]
     groups = [group_key(words) for words in map(_words, wanted) if words]
     starts = [name.casefold() for name in wanted if len(name) >= PREFIX and " " not in name]
-    prefixes = [f"p{start[:PREFIX]}" for start in starts]
     begins = Q(pk__in=())
     for start in starts:
-        begins |= Q(search_keys__contains=[f"p{start[:PREFIX]}"]) & (
-            Q(name__istartswith=start) | Q(segments__contains=f" {start}")
-        )
+        # All that begin so hold the triples inside it too, which are rarer together than its first three letters.
+        keys = [f"p{start[:PREFIX]}", *(f"t{triple}" for triple in inner_trigrams(start))]
+        begins |= Q(search_keys__contains=keys) & (Q(name__istartswith=start) | Q(segments__contains=f" {start}"))
     classes = [(1.0, qualified), (0.95, plain), (0.9, ending), (0.85, groups)]
     evidence = Case(
         *(When(search_keys__overlap=keys, then=Value(value)) for value, keys in classes if keys),
@@ -142,10 +141,8 @@ def _named(rows: QuerySet[CodeNode], wanted: Sequence[str], limit: int) -> list[
         default=Value(0.0),
         output_field=FloatField(),
     )
-    keys = [*qualified, *plain, *ending, *groups, *prefixes]
-    return _rows(
-        rows.filter(search_keys__overlap=keys).annotate(evidence=evidence).filter(evidence__gt=0), wanted, limit
-    )
+    named = Q(search_keys__overlap=[*qualified, *plain, *ending, *groups])
+    return _rows(rows.filter(named | begins).annotate(evidence=evidence), wanted, limit)
 
 
 def _words(name: str) -> list[str]:
