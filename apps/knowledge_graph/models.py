@@ -299,8 +299,13 @@ class Edge(_EdgeColumns):
             models.CheckConstraint(condition=Q(valid_to=None), name="kb_edges_are_current"),
         ]
         indexes = [
-            models.Index(fields=["source", "from_uid"], name="kb_edges_out"),
-            models.Index(fields=["source", "to_uid"], name="kb_edges_in"),
+            models.Index(F("source"), F("from_uid"), F("weight").desc(), F("to_uid"), name="kb_edges_out"),
+            models.Index(F("source"), F("to_uid"), F("weight").desc(), F("from_uid"), name="kb_edges_in"),
+            # A chain of supersession must not read every edge of a hub.
+            models.Index(fields=["source", "to_uid"], condition=Q(edge_type="supersedes"), name="kb_edges_superseding"),
+            models.Index(
+                fields=["source", "from_uid"], condition=Q(edge_type="invalidated_by"), name="kb_edges_invalidated"
+            ),
         ]
 
 

@@ -13,9 +13,18 @@ from apps.collections.models import Collection, Document
 from apps.collections.trash import trash_document
 from apps.jobs.worker import drain
 from apps.knowledge_graph.models import CanonicalPage
+from apps.knowledge_graph.panel import panel
 from apps.knowledge_graph.reader import open_graph
 from apps.knowledge_graph.storing.rebuild import rebuild
-from apps.knowledge_graph.walks import Filters, Options, expand, neighbourhood, shortest_path
+from apps.knowledge_graph.walks import (
+    Filters,
+    Options,
+    already_rejected,
+    expand,
+    neighbourhood,
+    rejected_documents,
+    shortest_path,
+)
 from tests.knowledge_graph.pages_of_texts import WORKED_EXAMPLE, page_text
 from tests.knowledge_graph.test_stored_projection import write
 
@@ -261,3 +270,46 @@ def test_graph_other_readers_see_nothing(filled: Any, olga: Any, ada: Any, elsew
     wim = User.objects.create_user("wim")
     assert names(wim, {"dec-cache-v2": 1.0}, 3) == []
     assert names(ada, {"dec-cache-v2": 1.0}) == ["mod-session-store"]
+
+
+def test_graph_facts_28_and_108_rejected_approaches(filled: Any, olga: Any) -> None:
+    files = {f"r{n}.md": page_text(f"r{n}", type="rejected-approach") for n in range(7)}
+    files["r5.md"] = page_text("r5", type="rejected-approach", status="draft")
+    files["d.md"] = page_text("d", type="decision", supersedes="[r6]", related="[r0]")
+    filled(files)
+    known = rejected_documents(olga)
+    by_uid = {page.uid: document for document, page in known.items()}
+    assert set(by_uid) == {"r0", "r1", "r2", "r3", "r4", "r6"}
+
+    def block(hits: Mapping[str, float], **cosines: float) -> list[str]:
+        pages = dict(CanonicalPage.objects.values_list("uid", "document"))
+        found = expand(olga, {pages[uid]: score for uid, score in hits.items()}, Options())
+        assert not any(each.node.node_type == "rejected-approach" for each in found.neighbours)
+        return [page.uid for page in already_rejected(found, known, {by_uid[u]: c for u, c in cosines.items()})]
+
+    assert block({"d": 1.0}, r0=0.41, r1=0.39) == ["r0"]
+    assert block({"d": 1.0}, r0=0.41, r1=0.9, r2=0.5, r3=0.5, r4=0.45) == ["r1", "r2", "r3"]
+    assert block({"d": 1.0, "r6": 0.5}) == ["r6"]
+    found = expand(olga, seeds(d=1.0, r6=0.5), Options())
+    assert [[node.uid for node in page.successors] for page in already_rejected(found, known, {})] == [["d"]]
+
+
+def test_graph_fact_111_panels(filled: Any, olga: Any, platform: Collection) -> None:
+    filled(
+        {
+            "a.md": page_text("a", "[plain](plain.md) [[b]]"),
+            "b.md": page_text("b"),
+            "c.md": page_text("b"),
+            "plain.md": "# Plain\n",
+        }
+    )
+
+    def of(key: str) -> Any:
+        return panel(olga, platform, document=Document.objects.get(source_key=key).pk, path=key)
+
+    detail = of("a.md").detail
+    assert [(edge.edge.edge_type, edge.other.uid) for edge in detail.outgoing] == [("depends_on", "b")]
+    plain = of("plain.md")
+    assert [(link.uid, link.line, link.raw) for link in plain.linked_by] == [("a", 7, "[plain](plain.md)")]
+    assert "no known type" in plain.why_not
+    assert of("c.md").why_not == "the slug b is borne by b.md"

@@ -59,7 +59,9 @@ def neighbourhood(
     truncated = False
     for hop in range(1, depth + 1):
         onward: dict[str, _Reached] = {}
-        for step, met in steps(reader, [(source, uid) for uid in frontier], filters, cap=max_nodes + 1):
+        for step, met in steps(
+            reader, [(source, uid) for uid in frontier], filters, cap=max_nodes + 1, fan=10 * max_nodes + 10
+        ):
             uid = met.node.uid
             if uid == centre.uid:
                 continue

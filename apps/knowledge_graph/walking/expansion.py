@@ -22,6 +22,8 @@ FACTORS = {"accepted": 1.0, "review": 0.9, "draft": 0.6, "deprecated": 0.3, "sup
 OTHER_PATHS = 5
 FRONTIER = 100
 """Nodes that are walked through after one hop, best first."""
+FAN = 300
+"""Edges of one node a direction that are looked at, the heaviest that lead to a page which can be shown."""
 _SPARE, _SPARE_LATER = 64, 24
 """Neighbours of one node looked at beyond those that can be shown: superseded ones may all give way to one page."""
 
@@ -158,7 +160,7 @@ class _Walk:
         filters = Filters(types=self.options.types, inferred=self.options.inferred, readable_only=True)
         for hop in range(1, self.options.hops + 1):
             cap = self.options.max_nodes + len(self.never) + (_SPARE if hop == 1 else _SPARE_LATER)
-            taken = steps(self.reader, frontier, filters, cap=cap)
+            taken = steps(self.reader, frontier, filters, cap=cap, fan=FAN)
             asked = {met.key for _, met in taken} | (self.never if hop == 1 else set())
             replaced = newest(self.reader, asked) if taken or hop == 1 else {}
             if hop == 1:

@@ -80,18 +80,15 @@ class Filters:
     """Leave out dangling, archived and rejected nodes in the database, so that nothing is spent on them."""
 
 
-def steps(reader: Reader, frontier: Iterable[Key], filters: Filters, *, cap: int) -> list[tuple[Step, Met]]:
-    """The best ``cap`` neighbours of each node of ``frontier``, by the best edge to each. One statement."""
+def steps(reader: Reader, frontier: Iterable[Key], filters: Filters, *, cap: int, fan: int) -> list[tuple[Step, Met]]:
+    """The best ``cap`` neighbours of each node of ``frontier``, by the best edge to each. One statement.
+
+    Of each node at most ``fan`` edges a direction are looked at, the heaviest; ten times ``cap`` is always enough,
+    since two nodes have at most ten edges that way.
+    """
     keys = list(frontier)
     if not keys:
         return []
-    parts = [
-        f"SELECT f.source_id, f.at, {other} AS other, e.edge_type, {WEIGHT_SQL} AS weight, e.provenance, e.type_source,"  # noqa: S608
-        f" {outward} AS outward, array_position(%(ranks)s::text[], e.edge_type::text) AS type_rank,"
-        f" {STRENGTH_SQL} AS strength FROM frontier f JOIN {{edges}} e ON e.source_id = f.source_id AND {at} = f.at"
-        " WHERE e.edge_type = ANY(%(types)s::text[]) AND e.provenance = ANY(%(provenance)s::text[])"
-        for at, other, outward in _ENDS[filters.direction]
-    ]
     readable = (
         " AND NOT n.dangling AND n.status <> 'archived' AND n.node_type <> 'rejected-approach'"
         if filters.readable_only
@@ -100,20 +97,31 @@ def steps(reader: Reader, frontier: Iterable[Key], filters: Filters, *, cap: int
     factor = _FACTOR_SQL if filters.readable_only else "1"
     status = " AND n.status = ANY(%(status)s::text[])" if filters.status else ""
     provenance = filters.provenance or [name for name in PROVENANCES if name != "inferred" or filters.inferred]
+    # The index gives the edges of a node by weight, so that of a hub only the heaviest that lead somewhere are read.
+    parts = [
+        f"SELECT f.source_id, f.at, s.*, {outward} AS outward FROM frontier f CROSS JOIN LATERAL ("  # noqa: S608
+        f"SELECT {other} AS other, e.edge_type, {WEIGHT_SQL} AS weight, e.provenance, e.type_source,"
+        f" array_position(%(ranks)s::text[], e.edge_type::text) AS type_rank, {STRENGTH_SQL} AS strength,"
+        " n.node_uid, n.node_type, n.label, n.status, n.priority, n.page_id, n.dangling"
+        f" FROM {{edges}} e JOIN {{nodes}} n ON n.source_id = e.source_id AND n.node_uid = {other}"
+        f" WHERE e.source_id = f.source_id AND {at} = f.at AND e.edge_type = ANY(%(types)s::text[])"
+        f" AND e.provenance = ANY(%(provenance)s::text[]){readable}{status}"
+        f" ORDER BY e.weight DESC, {other}, e.edge_type LIMIT %(fan)s) s"
+        for at, other, outward in _ENDS[filters.direction]
+    ]
     rows = reader.rows(
         "WITH frontier AS MATERIALIZED (SELECT * FROM unnest(%(fs)s::bigint[], %(fu)s::text[]) AS f (source_id, at)),"  # noqa: S608
         f" steps AS ({' UNION ALL '.join(parts)}),"
         # Parallel edges count as the best of them.
         " best AS (SELECT DISTINCT ON (source_id, at, other) * FROM steps"
         " ORDER BY source_id, at, other, weight DESC, type_rank, strength, outward DESC),"
-        " ranked AS (SELECT b.*, n.node_uid, n.node_type, n.label, n.status, n.priority, n.page_id, n.dangling,"
-        f" row_number() OVER (PARTITION BY b.source_id, b.at ORDER BY b.weight * {factor} DESC, b.type_rank,"
-        " b.strength, n.node_type = 'project', n.priority DESC, n.node_uid) AS place"
-        " FROM best b JOIN {nodes} n ON n.source_id = b.source_id AND n.node_uid = b.other"
-        f" WHERE true{readable}{status})"
+        " ranked AS (SELECT n.*,"
+        f" row_number() OVER (PARTITION BY n.source_id, n.at ORDER BY n.weight * {factor} DESC, n.type_rank,"
+        " n.strength, n.node_type = 'project', n.priority DESC, n.node_uid) AS place FROM best n)"
         " SELECT r.*, p.path, COALESCE(p.repository_document_id, p.document_id) AS document FROM ranked r"
         " LEFT JOIN kb_pages p ON p.id = r.page_id WHERE r.place <= %(cap)s"
         " ORDER BY r.source_id, r.at, r.place",
+        fan=fan,
         fs=[source for source, _ in keys],
         fu=[uid for _, uid in keys],
         ranks=list(EDGE_TYPES),
