@@ -46,7 +46,7 @@ class UserAdmin(AdministratorAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
             user.is_active = False
             accounts.store_user(user=user, by=_by(request))
 
-        act_on_rows(request, queryset, close, done="{n} users disabled; their sessions and tokens open nothing now.")
+        act_on_rows(request, queryset, close, done="{n} user{s} disabled; their sessions and tokens open nothing now.")
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         accounts.store_user(user=obj, by=_by(request))
@@ -119,7 +119,7 @@ class ApiTokenAdmin(AdministratorReadOnlyAdmin):
             request,
             live,
             lambda token: tokens.revoke_any_token(token_id=token.pk, by=_by(request)),
-            done="{n} tokens revoked.",
+            done="{n} token{s} revoked.",
         )
 
 

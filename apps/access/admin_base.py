@@ -253,7 +253,8 @@ def act_on_rows(
 ) -> tuple[int, int]:
     """Run ``act`` on each row and tell the user what came of it; refusals are told row by row, by name.
 
-    ``done`` is the sentence for success, with ``{n}``. Returns how many were done and refused.
+    ``done`` is the sentence for success, with ``{n}`` and, for the plural, ``{s}``.
+    Returns how many were done and refused.
     """
     count = refused = 0
     for row in rows:
@@ -265,7 +266,7 @@ def act_on_rows(
         else:
             count += 1
     if count:
-        messages.success(request, done.format(n=count))
+        messages.success(request, done.format(n=count, s="" if count == 1 else "s"))
     return count, refused
 
 

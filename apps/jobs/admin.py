@@ -150,7 +150,7 @@ class JobAdmin(ReadOnlyAdmin):
             verb="Retry jobs",
             sentence="A new job is made for each of these; it does what the old one did not do, and tries quarantined"
             " files again.",
-            done="{n} jobs are queued again.",
+            done="{n} job{s} queued again.",
             effect=lambda job: "" if control.can_be_retried(job) else "succeeded, nothing to retry",
         )
 
@@ -163,7 +163,7 @@ class JobAdmin(ReadOnlyAdmin):
             action="cancel_jobs",
             verb="Cancel jobs",
             sentence="These jobs end: waiting ones at once, running ones within ten seconds. What they stored stays.",
-            done="{n} jobs are cancelled or about to end.",
+            done="{n} job{s} cancelled or about to end.",
             effect=lambda job: "" if job.is_live else "has already finished",
         )
 

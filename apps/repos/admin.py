@@ -14,12 +14,14 @@ from apps.access.admin_base import GrantAdmin, ReadOnlyAdmin
 from apps.access.admin_sources import SOURCE_ACTIONS, SourceAdmin, actor
 from apps.access.rules import Right, Visibility
 from apps.access.viewers import viewer_of
+from apps.indexing.embedding.jobs import request as request_embedding
 from apps.jobs.queue import enqueue
 from apps.repos import (
     admin_code,  # noqa: F401 - registers its pages
     registration,
 )
 from apps.repos.admin_forms import NewRepositoryForm, RepositoryForm
+from apps.repos.code.relinking import request_link_symbols
 from apps.repos.models import (
     CredentialKind,
     Repository,
@@ -80,7 +82,9 @@ class RepositoryAdmin(SourceAdmin):
     actions = (
         "sync_now",
         "chunk_anew",
+        "embed_anew",
         "resolve_links",
+        "link_symbols",
         "approve_held",
         "discard_held",
         *SOURCE_ACTIONS,
@@ -186,7 +190,7 @@ class RepositoryAdmin(SourceAdmin):
             request,
             rows,
             lambda by, row: registration.request_sync(repository=row, by=by),
-            done="{n} syncs queued.",
+            done="{n} sync{s} queued.",
             action="sync_now",
             verb="Sync now",
             sentence="A sync of each of these repositories will be queued.",
@@ -198,7 +202,7 @@ class RepositoryAdmin(SourceAdmin):
             request,
             rows,
             lambda by, row: registration.request_chunk_anew(repository=row, by=by),
-            done="{n} syncs queued.",
+            done="{n} sync{s} queued.",
             action="chunk_anew",
             verb="Re-chunk",
             sentence="Every document of these repositories will be read and chunked again.",
@@ -206,19 +210,43 @@ class RepositoryAdmin(SourceAdmin):
 
     @admin.action(description="Resolve links")
     def resolve_links(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        def act(by: User, row: Repository) -> None:
-            held = Repository.objects.get_for(by, Right.WRITE, pk=row.pk)
-            enqueue("resolve_links", source=held, by=by)
-
         return self._act(
             request,
             rows,
-            act,
-            done="{n} jobs queued.",
+            lambda by, row: enqueue("resolve_links", source=self._writable(by, row), by=by),
+            done="{n} job{s} queued.",
             action="resolve_links",
             verb="Resolve links",
             sentence="All links of these repositories will be resolved again.",
         )
+
+    @admin.action(description="Re-embed")
+    def embed_anew(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self._act(
+            request,
+            rows,
+            lambda by, row: request_embedding(self._writable(by, row), again=True, by=by),
+            done="{n} job{s} queued.",
+            action="embed_anew",
+            verb="Re-embed",
+            sentence="Every chunk of these repositories will be embedded anew; the present vectors answer until then.",
+        )
+
+    @admin.action(description="Re-link documents to code")
+    def link_symbols(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self._act(
+            request,
+            rows,
+            lambda by, row: request_link_symbols(repository=row, by=by),
+            done="{n} job{s} queued.",
+            action="link_symbols",
+            verb="Re-link",
+            sentence="Names in the documents of these repositories will be linked to symbols again; nothing is read.",
+        )
+
+    def _writable(self, by: User, row: Repository) -> Repository:
+        held: Repository = Repository.objects.get_for(by, Right.WRITE, pk=row.pk)
+        return held
 
     @admin.action(description="Approve held deletions")
     def approve_held(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
