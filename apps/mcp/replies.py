@@ -89,20 +89,19 @@ def list_within(
     limit: int,
     fetch: Callable[[int], tuple[list[T], int, str | None]],
     present: Callable[[T], str],
-    *,
-    blocks_each: int = 1,
 ) -> Listed[T]:
     """At most ``limit`` items of each block. ``fetch(n)`` gives n of each, the total and the cursor behind them.
 
-    Where fewer fit, they are fetched once more, so that the cursor stands exactly behind the last one shown.
+    Where fewer fit, fewer are fetched, so that the cursor stands exactly behind the last one shown.
     """
-    items, total, cursor = fetch(limit)
-    blocks = [present(item) for item in items]
-    count = fitting(blocks, room)
-    if count < len(items):
-        items, total, cursor = fetch(max(1, count // blocks_each))
+    while True:
+        items, total, cursor = fetch(limit)
         blocks = [present(item) for item in items]
-    return Listed(items, blocks, total, cursor)
+        count = fitting(blocks, room)
+        if count >= len(items) or limit == 1:
+            return Listed(items, blocks, total, cursor)
+        # Of an answer in blocks the next page mixes them otherwise: it is measured again.
+        limit = max(1, min(limit - 1, count * limit // len(items)))
 
 
 def _size(value: Any) -> int:

@@ -152,7 +152,8 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "cograph_search_code",
-        "Finds symbols by name or part of a name, with kind, signature, place and the first line of their comment. "
+        "Finds symbols by name, part of a name or meaning, with kind, signature, place and the first line of their "
+        "comment. "
         "Use it when you know a name or want a definition. "
         "Not for prose: cograph_retrieve with mode docs finds that.",
         {

@@ -57,6 +57,19 @@ def test_api_fact_43_a_name_that_two_symbols_share_is_ambiguous(land: Land) -> N
     assert otto.call("read_node", repository=slug, node="nothing_like_it").text.startswith("not_found: There is")
 
 
+def test_code_by_meaning_where_no_symbol_has_the_name(land: Land) -> None:
+    otto, slug = land.agent("otto"), grown(land)
+    said = otto.call("search_code", query="what handles one job in the queue", repository=slug)
+    assert any(item["location"].startswith("src/queue.py") for item in said.items), said.text
+    assert any("node" in item for item in said.items)
+    both = otto.call("retrieve", query="handle one job", repository=slug)
+    layers = {item["layer"] for item in both.items}
+    assert "repo_doc" in layers
+    assert layers & {"code", "signature"}
+    only = otto.call("retrieve", query="handle one job", repository=slug, mode="code")
+    assert {item["layer"] for item in only.items} <= {"code", "signature"}
+
+
 def test_no_symbol_found_says_why(land: Land) -> None:
     otto = land.agent("otto")
     assert otto.call("search_code", query="qwyzzx").meta["reason"] == "words_absent"

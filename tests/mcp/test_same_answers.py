@@ -19,13 +19,18 @@ def test_api_facts_36_60_page_rest_and_mcp_agree(land: Land, name: str) -> None:
     answer = rest.post("/api/search", body, content_type="application/json").json()
     by_rest = [str(item["chunk_id"]) for item in answer["items"]]
     agent = land.agent(name)
-    by_mcp = [item["chunk"] for item in agent.call("retrieve", query=query, top_k=25).items]
+    asked = {"query": query, "top_k": 25}
+    by_retrieve = rest.post("/api/retrieve", asked, content_type="application/json").json()
+    by_mcp = [item["chunk"] for item in agent.call("retrieve", **asked).items]
+    assert by_mcp == [str(item["chunk_id"]) for item in by_retrieve["items"]]
     page = Client()
     page.force_login(user)
     by_page = [str(hit.chunk_id) for hit in page.get("/search", {"q": query}).context["answer"].hits]
-    assert by_page == by_mcp == by_rest
-    one = rest.post(f"/api/repos/{land.api.slug}/search", body, content_type="application/json").json()
-    said = agent.call("retrieve", query=query, repository=land.api.slug, top_k=25)
+    assert by_page == by_rest
+    assert set(by_mcp) == set(by_rest)
+    named = {**asked, "repository": land.api.slug}
+    one = rest.post("/api/retrieve", named, content_type="application/json").json()
+    said = agent.call("retrieve", **named)
     assert [item["chunk"] for item in said.items] == [str(item["chunk_id"]) for item in one["items"]]
 
 

@@ -10,7 +10,7 @@ from apps.mcp.bounds import beside, fenced, fitting_lines, one_line, tokens_of
 from apps.mcp.errors import ToolError
 from apps.mcp.freshness import line_of
 from apps.mcp.replies import Call, Reply, list_within
-from apps.mcp.tools.searching import freshness_of
+from apps.mcp.tools.searching import answer_of, freshness_of
 from apps.mcp.tools.texts import text_page
 from apps.repos import catalogue as repos
 from apps.repos.code.bodies import body_of
@@ -18,8 +18,11 @@ from apps.repos.code.lookup import nodes_named
 from apps.repos.code.neighbours import counts, neighbours
 from apps.repos.code.related import related_chunks
 from apps.repos.code.searching import Found, search
+from apps.retrieval.values import Filters, Question
 
 CANDIDATES = 5
+NAMES = 0.6
+"""Evidence from which on a symbol is called like the query; below it only resembles it."""
 LINKED_SECTIONS = 3
 SIGNATURE_CHARS = 400
 
@@ -35,6 +38,10 @@ def search_code(call: Call) -> Reply:
         "path": call["path"],
     }
     found = search(**asked) or search(**asked, whole=True)
+    if not call["kind"] and not any(one.evidence >= NAMES for one in found):
+        by_meaning = _by_meaning(call, sources)
+        if by_meaning.meta["returned"]:
+            return by_meaning
     state = [f"{one.node_id}" for one in found[:50]]
     question = call.question(cursor=call["cursor"], state=state)
 
@@ -68,6 +75,18 @@ def search_code(call: Call) -> Reply:
             ],
         },
     )
+
+
+def _by_meaning(call: Call, sources: Sequence[Any]) -> Reply:
+    """Nothing is called like this: what is said in code is searched as everywhere."""
+    question = Question(
+        query=call["query"],
+        mode="code",
+        sources=tuple((source.kind, source.pk) for source in sources),
+        filters=Filters(path=call["path"], language=call["language"].lower()),
+        cursor=call["cursor"] or None,
+    )
+    return answer_of(call, question, call["top_k"], sources)
 
 
 def _symbol_block(one: Found) -> str:

@@ -96,6 +96,7 @@ def answer_of(call: Call, question: Question, top_k: int, named: Sequence[Any], 
             "returned": len(listed.items),
             "total": answer.total,
             "capped": answer.capped,
+            "blocks": [{"name": block.name, "total": block.total} for block in answer.blocks],
             "items": [hit_meta(hit) for hit in listed.items],
             "vectors": answer.profile,
         },
@@ -163,6 +164,7 @@ def why(hit: Hit) -> str:
 def hit_meta(hit: Hit) -> dict[str, Any]:
     return {
         "chunk": str(hit.chunk_id),
+        **({"node": str(hit.symbol.id), "qualified_name": hit.symbol.qualified_name} if hit.symbol else {}),
         "document": str(hit.document_id),
         "layer": hit.layer,
         "source": {"kind": hit.source.kind, "id": str(hit.source.id), "label": hit.source.label},
@@ -175,7 +177,9 @@ def hit_meta(hit: Hit) -> dict[str, Any]:
 
 def _count(returned: int, answer: Answer) -> str:
     capped = "+" if answer.capped else ""
-    return f"{returned} of {answer.total}{capped} passages."
+    parts = ", ".join(f"{block.total} in {block.name}" for block in answer.blocks)
+    split = f" ({parts}; the better part first)" if len(answer.blocks) > 1 else ""
+    return f"{returned} of {answer.total}{capped} passages{split}."
 
 
 def _warnings(answer: Answer) -> list[str]:
