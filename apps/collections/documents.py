@@ -24,6 +24,7 @@ from apps.collections.models import (
     JsonObject,
 )
 from apps.indexing.chunks import DocumentText, store_documents
+from apps.indexing.naming import aliases_of
 from apps.indexing.observers import Act, DocumentChange, DocumentRef, documents_stored
 from apps.indexing.stores import get_store
 from apps.markup.ingest import Ingested
@@ -161,6 +162,7 @@ def retitle(collection: Collection, titles: Mapping[UUID, str]) -> int:
             chunks=[piece for _, piece in cut],
             language=collection.language,
             profile=cut[0][0].profile if cut else collection.profile_id,
+            aliases=aliases_of(document.frontmatter),
         )
         store_documents(get_store(STORE), source_id=collection.pk, documents=[text])
         changed += 1
@@ -225,6 +227,7 @@ def _prepare(
             chunks=chunks,
             language=collection.language,
             profile=collection.profile_id,
+            aliases=aliases_of(row.frontmatter),
         )
     )
     if old is not None:

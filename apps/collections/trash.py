@@ -30,6 +30,7 @@ from apps.collections.models import (
 )
 from apps.collections.uploads import follow_up
 from apps.indexing.chunks import DocumentText, remove_documents, remove_source, store_documents
+from apps.indexing.naming import aliases_of
 from apps.indexing.observers import DocumentChange, DocumentRef, documents_stored, removing_documents
 from apps.indexing.stores import get_store
 from apps.jobs.models import Job
@@ -175,6 +176,7 @@ def _unshelve(document: Document) -> None:
         chunks=chunks,
         language=document.collection.language,
         profile=profile,
+        aliases=aliases_of(document.frontmatter),
     )
     store_documents(get_store(STORE), source_id=document.collection_id, documents=[text])
     with connection.cursor() as cursor:

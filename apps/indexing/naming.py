@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from apps.indexing.analyzer import analyze
@@ -25,6 +25,8 @@ LEAST_EVIDENCE = 0.4
 SECTIONS_A_DOCUMENT = 3
 MAX_ROWS = 100
 WELL_KNOWN_BEARERS = 3
+MOST_ALIASES = 20
+LONGEST_ALIAS = 200
 WRAPPER_SHARE = 0.6
 WRAPPER_HEADINGS = 4
 DECIMALS = 9
@@ -113,6 +115,14 @@ class Asked:
     @property
     def spelled(self) -> list[str]:
         return spelled_tokens(self.text)
+
+
+def aliases_of(frontmatter: Mapping[str, Any]) -> tuple[str, ...]:
+    """Other names that a document gives itself: ``aliases`` of its front matter, a text or a list of texts."""
+    value = frontmatter.get("aliases")
+    written = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+    found = (one.replace("\0", "").strip()[:LONGEST_ALIAS] for one in written if isinstance(one, str))
+    return tuple(dict.fromkeys(one for one in found if one))[:MOST_ALIASES]
 
 
 def stem_of(path: str) -> str:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from apps.indexing.chunks import ChunkChanges, DocumentText, store_documents
 from apps.indexing.copying import copy_values
+from apps.indexing.naming import aliases_of
 from apps.indexing.observers import Act, DocumentChange, DocumentRef, documents_stored
 from apps.markup.values import Chunk
 from apps.repos.discovery import is_side
@@ -125,7 +126,9 @@ class Writer:
             STORE,
             source_id=self.repository.pk,
             documents=[
-                self._text(id_, outcome.taken.entry.path, outcome.read.title, outcome.read.chunks)
+                self._text(
+                    id_, outcome.taken.entry.path, outcome.read.title, outcome.read.chunks, outcome.read.frontmatter
+                )
                 for id_, outcome in zip(ids, outcomes, strict=True)
             ],
         )
@@ -167,7 +170,7 @@ class Writer:
                 document.commit, document.committed_at = info.commit, info.committed_at
             document.absence, document.absent_commit, document.absent_since = "", "", None
             document.updated_at = timezone.now()
-            texts.append(self._text(known.id, entry.path, document.title, chunks[known.id]))
+            texts.append(self._text(known.id, entry.path, document.title, chunks[known.id], document.frontmatter))
             changes.append(
                 DocumentChange(
                     ref=self._ref(known.id, entry.path),
@@ -283,7 +286,9 @@ class Writer:
         if slugs:
             RepositoryDocumentRedirect.objects.filter(repository=self.repository, slug__in=slugs).delete()
 
-    def _text(self, id_: uuid.UUID, path: str, title: str, chunks: Sequence[Chunk]) -> DocumentText:
+    def _text(
+        self, id_: uuid.UUID, path: str, title: str, chunks: Sequence[Chunk], frontmatter: Mapping[str, Any]
+    ) -> DocumentText:
         return DocumentText(
             document_id=id_,
             title=title,
@@ -292,6 +297,7 @@ class Writer:
             language=self.repository.language,
             side=is_side(path),
             profile=self.versions.profile,
+            aliases=aliases_of(frontmatter),
         )
 
     def _ref(self, id_: uuid.UUID, path: str) -> DocumentRef:

@@ -133,11 +133,14 @@ def explain(*, viewer: Viewer, question: Question, document: UUID) -> Explanatio
         return dataclasses.replace(made, why_not=early)
     scopes = [scope for scope in scopes_of(viewer, question) if sum(source.chunks for source in scope.sources)]
     blocks = run_blocks(scopes, question.query, viewer=viewer, filters=question.filters)
-    heard = [streams for streams in blocks if not all_absent(streams) or streams.symbols]
+    heard = [one for one in blocks if not all_absent(one) or one.symbols or one.names.rows]
+    for one in heard:
+        if all_absent(one):
+            one.dense = ()
     ordered = blocks_of(heard)
     block = next((block for block in ordered if block.name == "docs"), None)
     streams = block.streams if block else next(streams for streams in blocks if streams.block == "docs")
-    degraded = tuple(f"{one.stream}: {one.reason}" for other in blocks for one in other.degraded)
+    degraded = tuple(f"{part.stream}: {part.reason}" for other in blocks for part in other.degraded)
     made = dataclasses.replace(made, total=len(block.fused.order) if block else 0, degraded=degraded)
     if block is not None:
         place = next((at for at, row in enumerate(block.fused.order) if row.document_id == document), None)
@@ -162,7 +165,10 @@ def _asked(viewer: Viewer, document: UUID) -> _Asked:
         if store.block != "docs":
             continue
         model: Any = store.model._meta.get_field(store.document_field).related_model
-        row = model.objects.visible_to(viewer).filter(pk=document).select_related(store.source_field).first()
+        rows = model.objects.visible_to(viewer)
+        if hasattr(rows, "in_trash_of"):
+            rows = rows | model.objects.in_trash_of(viewer)
+        row = rows.filter(pk=document).select_related(store.source_field).first()
         if row is not None:
             path = getattr(row, store.path_field.rpartition("__")[2])
             found = _Asked(store, row, getattr(row, store.source_field), path)

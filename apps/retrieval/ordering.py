@@ -113,7 +113,8 @@ def _docs(streams: Streams) -> _Pool:
     for shelf in _shelves(streams):
         refs = [ref for ref in pool.scores if ref >= 0]
         pool.candidates.update({one.ref: one for one in shelf.candidates(streams.scope, refs)})
-        if bare:
+        # Filters ask for chunks, so with one a document without any is left out.
+        if bare and shelf.store not in streams.scope.conditions:
             wanted = {document: ref for document, (ref, _) in bare.items()}
             pool.candidates.update({one.ref: one for one in shelf.without_text(streams.scope, wanted)})
     return pool

@@ -72,7 +72,10 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
         return _empty(emptiness.only_common_words(question), question, begun)
     absent = _absent(asked)
     # No word of the query is anywhere in a block: what is near in meaning is a suggestion, not an answer.
-    heard = [streams for streams in asked if not all_absent(streams) or streams.symbols]
+    heard = [streams for streams in asked if not all_absent(streams) or streams.symbols or streams.names.rows]
+    for streams in heard:
+        if all_absent(streams):
+            streams.dense = ()
     if not heard:
         return _empty(emptiness.words_absent(question, asked[0], absent), question, begun)
     blocks = blocks_of(heard)

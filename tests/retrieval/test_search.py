@@ -230,3 +230,20 @@ def test_queries_do_not_grow_with_the_rows(fill: Fill, asking: Ask) -> None:
             asking("alpha", limit=limit)
         counts.append(len([query for query in captured if "SAVEPOINT" not in query["sql"]]))
     assert counts[0] == counts[1] <= 6
+
+
+def test_retrieval_fact_47_a_document_of_front_matter_only(fill: Fill, asking: Ask) -> None:
+    fill({"plans/orchard.md": "---\ntitle: The orchard\nstatus: draft\n---\n", "b.md": "# B\n\nother words"})
+    for query in ("orchard", "orchard.md", "plans/orchard.md", "the orchard"):
+        hit = asking(query).hits[0]
+        assert (hit.path, hit.title, hit.snippet.text, hit.chunk_id) == ("plans/orchard.md", "The orchard", "", 0)
+        assert hit.url == hit.chunk_url
+    assert asking("orchard", filters=Filters(path="b")).total == 0
+
+
+def test_retrieval_6_1_aliases_are_names(fill: Fill, asking: Ask) -> None:
+    text = "---\naliases: [Quince, Cotogna]\n---\n# Fruit\n\nIt is sour.\n"
+    fill({"fruit.md": text, "b.md": "# Soup\n\nWith quince."})
+    first = asking("quince").hits[0]
+    assert (first.path, first.name_class) == ("fruit.md", "exact_name")
+    assert [hit.path for hit in asking("cotogna").hits] == ["fruit.md"]

@@ -7,6 +7,9 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.indexing.analyzer import analyze
+from apps.indexing.questions import ask
+from apps.retrieval.marking import matches_in
 from apps.retrieval.snippets import Match, Snippet, snip
 
 
@@ -87,3 +90,20 @@ def test_any_text_gives_a_slice_that_holds_its_best_match(source: str, chars: in
     check_slice(snippet, source, chars)
     if "b" in source:
         assert "b" in snippet.text
+
+
+SAID = [
+    "createServer", "create_server", "dying", "die", "lies", "tied", "skies", "sky", "v1.2.3", "--dry-run", "-v", "C++",
+    "c#", ".env", "a::b", "don't", "user's", "install", "installing", "installs", "HTTPServerError", "import.meta.env",
+    "running", "ran", "generously", "generic", "general", "ok", "x", "y2", "(die)",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(SAID), min_size=1, max_size=4), st.lists(st.sampled_from(SAID), max_size=40), st.data())
+def test_matches_are_those_of_the_whole_analysis(query: list[str], body: list[str], data: st.DataObject) -> None:
+    text = "".join(word + data.draw(st.sampled_from([" ", "\n", "\t", ", ", ". "])) for word in body)
+    terms = ask(" ".join(query), ["english"])
+    asked = terms.terms["english"]
+    found = (term for term in analyze(text, "english").terms if term.text in asked)
+    whole = [(term.start, term.end, str(asked[term.text])) for term in found]
+    assert [(one.start, one.end, one.term) for one in matches_in(terms, text, "english")] == whole

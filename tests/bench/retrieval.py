@@ -1,0 +1,217 @@
+"""The search as a whole: all streams at once against the sum of each, how time grows, our Python over its statements,
+and the answers a second over HTTP (`performance.md` 10, 12, 14; `retrieval.md` 16.3).
+
+    nice python -m tests.bench.retrieval [chunks ...]      (10,000 and 100,000 unless said; some minutes for the second)
+
+CPU milliseconds (`performance.md` 1): of the database backend by schedstat and of this process by getrusage. Vectors
+come from the hashing embedder, so that what is measured is the search and not a model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+from tests.bench import corpus, place
+
+ROUNDS = 5
+WARM = 3
+LIMIT = 20
+QUERIES_A_SET = 3
+BATCH_DOCUMENTS = 200
+HTTP_SECONDS = 3
+COLLECTIONS = 5
+
+
+def main(*sizes: int) -> None:
+    for size in sizes or (10_000, 100_000):
+        with place.database():
+            _measure(size)
+
+
+def _measure(number: int) -> None:
+    from django.conf import settings
+
+    settings.COGRAPH = dataclasses.replace(
+        settings.COGRAPH, embedding=dataclasses.replace(settings.COGRAPH.embedding, backend=HASHING)
+    )
+    viewer = fill(number)
+    sets = corpus.queries()
+    queries = [query for texts in sets.values() for query in texts[:QUERIES_A_SET]]
+    clock = place.Clock()
+    print(f"{number} chunks")
+    whole = _median(clock, lambda query: ask(viewer, query), queries)
+    parts = {name: _median(clock, run, queries) for name, run in streams(viewer).items()}
+    alone = sum(parts.values())
+    print("  " + "  ".join(f"{name} {value:.1f} ms" for name, value in parts.items()))
+    print(f"  search {whole:.1f} ms of CPU, {whole / alone:.2f} of words and meaning alone")
+    print(f"  over its own statements: {python_over_sql(viewer, queries):.2f} ms for {LIMIT} hits")
+    print(f"  HTTP, two clients: {http(viewer, queries):.2f} of the queries a second of the function")
+
+
+HASHING = "apps.indexing.embedding.hashing.Hashing"
+
+
+def fill(number: int) -> object:
+    """Five collections with documents of 20 chunks, indexed and embedded; gives their owner."""
+    import uuid
+
+    from apps.access.models import User
+    from apps.collections.models import Collection, Document, DocumentState
+    from apps.indexing.chunks import DocumentText, store_documents
+    from apps.indexing.embedding import jobs as embedding
+    from apps.indexing.stores import get_store
+    from apps.jobs.worker import drain
+    from tests.indexing import shelf
+
+    owner = User.objects.create_superuser("bench")
+    shelves = [Collection.objects.create(owner=owner, name=f"bench {n}", slug=f"bench-{n}") for n in range(COLLECTIONS)]
+    waiting: dict[int, list[tuple[Document, DocumentText]]] = {place: [] for place in range(COLLECTIONS)}
+
+    def store(place: int) -> None:
+        Document.objects.bulk_create([row for row, _ in waiting[place]])
+        texts = [text for _, text in waiting[place]]
+        store_documents(get_store("md_collections"), source_id=shelves[place].pk, documents=texts)
+        waiting[place] = []
+
+    made = itertools.groupby(corpus.chunks(number), key=lambda one: (one.source, one.document))
+    for (source, document), group in made:
+        place = source % COLLECTIONS
+        cuts = [shelf.cut(one.text, one.heading, index=index) for index, one in enumerate(group)]
+        key = f"{source}/{document}.md"
+        row = Document(
+            collection=shelves[place], source_key=key, title=cuts[0].heading_path[0], state=DocumentState.INDEXED,
+            content_hash=uuid.uuid4().bytes * 2, size=1, format="markdown", encoding="utf-8",
+        )  # fmt: skip
+        waiting[place].append((row, DocumentText(document_id=row.pk, title=row.title, path=key, chunks=cuts)))
+        if len(waiting[place]) == BATCH_DOCUMENTS:
+            store(place)
+    for place, collection in enumerate(shelves):
+        store(place)
+        embedding.request(collection)
+    drain()
+    return owner
+
+
+def ask(viewer: object, query: str) -> object:
+    from apps.retrieval.search import search
+    from apps.retrieval.values import Question
+
+    return search(viewer=viewer, question=Question(query, limit=LIMIT, mode="docs"))  # type: ignore[arg-type]
+
+
+def streams(viewer: object) -> dict[str, Callable[[str], object]]:
+    from apps.indexing import dense, lexical
+    from apps.indexing.questions import ask as terms
+    from apps.indexing.scope import visible
+    from apps.indexing.serving import active_profile
+
+    def words(query: str) -> object:
+        scope = visible(viewer)  # type: ignore[arg-type]
+        return lexical.search(scope, terms(query, scope.languages))
+
+    def meaning(query: str) -> object:
+        scope, profile = visible(viewer), active_profile()  # type: ignore[arg-type]
+        assert profile is not None
+        return dense.search(scope, profile, dense.embed_query(profile, query))
+
+    return {"words": words, "meaning": meaning}
+
+
+def _median(clock: place.Clock, run: Callable[[str], object], queries: list[str]) -> float:
+    """CPU of this process and of its database backend, of each query the median of some rounds; their mean."""
+    found = []
+    for query in queries:
+        for _ in range(WARM):
+            run(query)
+        times = []
+        for _ in range(ROUNDS):
+            before = clock.read()
+            run(query)
+            times.append(clock.read() - before)
+        found.append(statistics.median(times))
+    return statistics.mean(found)
+
+
+def python_over_sql(viewer: object, queries: list[str]) -> float:
+    """CPU of this process for the function, less that for the same statements with the same values by hand."""
+    from django.db import connection
+
+    found = []
+    for query in queries:
+        said: list[tuple[str, object]] = []
+
+        def note(execute, sql, params, many, context, said=said):  # type: ignore[no-untyped-def]
+            said.append((sql, params))
+            return execute(sql, params, many, context)
+
+        with connection.execute_wrapper(note):
+            ask(viewer, query)
+        before = time.process_time()
+        for _ in range(ROUNDS):
+            ask(viewer, query)
+        whole = time.process_time() - before
+        before = time.process_time()
+        for _ in range(ROUNDS):
+            for sql, params in said:
+                with connection.cursor() as cursor:
+                    cursor.execute(sql, params)  # type: ignore[arg-type]
+                    if cursor.description:
+                        cursor.fetchall()
+        found.append((whole - (time.process_time() - before)) * 1000 / ROUNDS)
+    return statistics.mean(found)
+
+
+def http(viewer: object, queries: list[str]) -> float:
+    """Answers a second of two clients over the WSGI handler, as a share of those of the function alone."""
+    from django.conf import settings
+    from django.db import connection
+    from django.test import Client
+
+    settings.ALLOWED_HOSTS = ["testserver"]
+
+    def rate(make: Callable[[], Callable[[str], object]]) -> float:
+        counts = [0, 0]
+        stop = time.perf_counter() + HTTP_SECONDS
+
+        def work(place_: int) -> None:
+            run = make()
+            for query in itertools.cycle(queries):
+                if time.perf_counter() > stop:
+                    break
+                run(query)
+                counts[place_] += 1
+            connection.close()
+
+        threads = [threading.Thread(target=work, args=(one,)) for one in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return sum(counts) / HTTP_SECONDS
+
+    def client() -> Callable[[str], object]:
+        from apps.access.rest import throttles
+
+        browser = Client()
+        browser.force_login(viewer)  # type: ignore[arg-type]
+
+        def post(query: str) -> object:
+            throttles.reset()
+            body = {"query": query, "limit": LIMIT}
+            answer = browser.post("/api/search", body, content_type="application/json")
+            assert answer.status_code == 200, answer.content
+            return answer
+
+        return post
+
+    return rate(client) / rate(lambda: lambda query: ask(viewer, query))
+
+
+if __name__ == "__main__":
+    main(*(int(one) for one in sys.argv[1:]))
