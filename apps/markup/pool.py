@@ -146,12 +146,12 @@ class ParserPool:
     def close(self) -> None:
         """Kill all children; a ``run`` under way raises `PoolClosed`."""
         self._closed = True
-        for child in [*self._busy, *(child for children in self._idle.values() for child in children)]:
+        for child in list(self._busy):
             child.process.kill()
-        for children in self._idle.values():
+        while self._idle:  # a run that ends right now, in its own thread, may still put children there
+            _, children = self._idle.popitem()
             for child in children:
                 child.kill()
-        self._idle.clear()
 
     def run(self, function: str, payloads: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Call ``package.module:function`` with each payload as arguments; yield the results in order.
@@ -178,7 +178,13 @@ class ParserPool:
                     self._idle.setdefault(function, []).append(child)
                 else:
                     child.kill()
+            self._end_late_comers()
             run.selector.close()
+
+    def _end_late_comers(self) -> None:
+        """Children that were set aside while the pool was being closed."""
+        if self._closed:
+            self.close()
 
     def _step(self, run: _Run) -> None:
         try:
