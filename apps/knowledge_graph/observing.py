@@ -12,8 +12,9 @@ from apps.indexing.observers import DocumentChange, DocumentRef
 from apps.jobs.models import Cause, Job, Status
 from apps.jobs.queue import enqueue
 from apps.knowledge_graph.models import CanonicalPage
+from apps.knowledge_graph.reading.header import has_our_keys
 from apps.knowledge_graph.reading.pages import may_be_page
-from apps.knowledge_graph.storing.documents import with_header
+from apps.knowledge_graph.storing.documents import with_broken_header, with_header
 from apps.knowledge_graph.storing.incremental import change_documents
 from apps.knowledge_graph.storing.sources import KINDS, find_graph, lock_graph
 
@@ -28,7 +29,7 @@ class GraphObserver:
 
     def stored(self, changes: Sequence[DocumentChange]) -> None:
         for (kind, source_id), mine in _by_source([change.ref for change in changes], changes).items():
-            concerned = self._concerned(kind, mine)
+            concerned = self._concerned(kind, source_id, mine)
             if not concerned:
                 continue
             label = change_label(kind, source_id)
@@ -58,8 +59,9 @@ class GraphObserver:
     def removing(self, documents: Sequence[DocumentRef]) -> AbstractContextManager[None]:
         return _removing(documents)
 
-    def _concerned(self, kind: str, changes: Sequence[DocumentChange]) -> list[DocumentChange]:
-        """Documents that are or were pages, or whose broken header may have to be lent by an older version."""
+    def _concerned(self, kind: str, source_id: UUID, changes: Sequence[DocumentChange]) -> list[DocumentChange]:
+        """Documents that are or were pages, or whose broken header may have to be lent by an older version. Where no
+        graph is, foreign front matter (``type: post``) queues nothing."""
         ids = [change.ref.document_id for change in changes]
         pages = set(CanonicalPage.objects.of_documents(ids).kept().with_key().values_list("key", flat=True))
         others = [
@@ -67,7 +69,11 @@ class GraphObserver:
             for change in changes
             if change.ref.document_id not in pages and may_be_page(change.ref.path)
         ]
-        pages |= with_header(kind, others) if others else set()
+        if others and find_graph(kind, source_id) is not None:
+            pages |= with_header(kind, others)
+        elif others:
+            pages |= {change.ref.document_id for change in changes if has_our_keys(change.frontmatter)} & set(others)
+            pages |= with_broken_header(kind, others)
         return [change for change in changes if change.ref.document_id in pages]
 
 

@@ -319,3 +319,13 @@ def test_graph_a_batch_of_many_pages_is_one_job(platform: Collection, olga: Any)
     assert kinds["project_graph"] == 1
     assert "project_document" not in kinds
     assert (len(nodes(platform)), len(edges(platform))) == (31, 30)
+
+
+def test_graph_foreign_front_matter_queues_nothing(platform: Collection, put: Put) -> None:
+    put("a.md", "---\ntitle: A\n---\n")
+    put("b.md", "---\nslug: intro\ntype: post\n---\n")
+    put("c.md", "---\nslug: intro\n---\n")
+    assert not Job.objects.filter(kind__startswith="project").exists()
+    put("d.md", "---\n'SLUG': d\nType: Module\n---\n")
+    drain()
+    assert nodes(platform) == {"d": "module"}

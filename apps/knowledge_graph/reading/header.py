@@ -49,6 +49,12 @@ class HeaderReading:
     """KG114 in a document that never was a page."""
 
 
+def has_our_keys(metadata: Mapping[str, object]) -> bool:
+    """Whether front matter has a known type and any slug: enough to look closer where no page is known yet."""
+    keys = by_normal_key(metadata)
+    return "slug" in keys and "type" in keys and normal_type(str(metadata[keys["type"]])) in NODE_TYPES
+
+
 def read_header(parsed: ParsedDocument) -> HeaderReading:
     """The header of one version. Never raises for content."""
     return read_front(parsed.text, parsed.frontmatter, parsed.frontmatter_values, parsed.warnings)

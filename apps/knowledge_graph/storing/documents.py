@@ -10,7 +10,8 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Q
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
 
 from apps.collections.models import Document, DocumentVersion
 from apps.knowledge_graph.naming import PAGE_ENDINGS
@@ -79,8 +80,7 @@ def load_documents(kind: str, documents: Iterable[UUID]) -> Iterator[StoredDocum
 
 
 def states(kind: str, source_id: UUID) -> dict[UUID, tuple[str, str, bool]]:
-    """The state of every kept document that may be a page: of each with any front matter, whole or broken. Costs no
-    text."""
+    """The state of every kept document that may be a page (`with_header`). Costs no text."""
     rows = _with_header(kind).filter(**{kind: source_id})
     if kind == "repository":
         return {id_: (path, digest, True) for id_, path, digest in rows.values_list("id", "path", "content_hash")}
@@ -91,19 +91,24 @@ def states(kind: str, source_id: UUID) -> dict[UUID, tuple[str, str, bool]]:
 
 
 def with_header(kind: str, documents: Iterable[UUID]) -> set[UUID]:
-    """Those of ``documents`` that may be pages."""
+    """Those of ``documents`` that may be pages: with one of our two keys, or with a header that does not parse."""
     return set(_with_header(kind).filter(pk__in=list(documents)).values_list("id", flat=True))
 
 
-def _with_header(kind: str) -> Any:
+def with_broken_header(kind: str, documents: Iterable[UUID]) -> set[UUID]:
+    return set(_with_header(kind, whole=False).filter(pk__in=list(documents)).values_list("id", flat=True))
+
+
+def _with_header(kind: str, *, whole: bool = True) -> Any:
     name = "path" if kind == "repository" else "source_key"
-    ending, header = Q(), ~Q(frontmatter={})
+    # In any spelling; a key further in does no harm.
+    ending, header = Q(), Q(header_text__iregex=r'"\s*(type|slug)\s*"\s*:') if whole else Q(pk__in=())
     for each in PAGE_ENDINGS:
         ending |= Q(**{f"{name}__iendswith": each})
     for code in ("front_matter_error", "front_matter_unclosed", "front_matter_near_miss"):
         header |= Q(warnings__contains=[{"code": code}])
     model: Any = RepositoryDocument if kind == "repository" else Document
-    return model.objects.filter(ending, header)
+    return model.objects.alias(header_text=Cast("frontmatter", TextField())).filter(ending, header)
 
 
 def lock_documents(kind: str, documents: Some[UUID]) -> set[UUID]:
