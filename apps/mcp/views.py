@@ -9,16 +9,17 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_http_methods
 
-from apps.access import tokens
+from apps.access import rules, tokens
 from apps.access.errors import Invalid, Refusal
 from apps.access.models import TokenScope
 from apps.access.pages import answer
-from apps.access.viewers import viewer_of
+from apps.access.viewers import Viewer, viewer_of
 from apps.mcp import calling
 from apps.mcp.table import BY_NAME, TOOLS
 from apps.retrieval import query_log
 
 LAST_CALLS = 10
+DEFAULT_FOLDER = "~/.local/share/cograph"
 TOKEN_DAYS = 90
 TRIED = "cograph_route"
 AGENTS_LINES = (
@@ -42,7 +43,7 @@ def connect(request: HttpRequest) -> HttpResponse:
     context = {
         "address": address_of(request),
         "http": http_configuration(request),
-        "stdio": stdio_configuration(),
+        "stdio": stdio_configuration(viewer_of(request)),
         "agents": AGENTS_LINES,
         "token": text,
         "name": name,
@@ -71,12 +72,16 @@ def http_configuration(request: HttpRequest) -> str:
     return json.dumps({"mcpServers": {"cograph": server}}, indent=2)
 
 
-def stdio_configuration() -> str:
-    """For clients on the machine of the portal, which start their server themselves."""
+def stdio_configuration(viewer: Viewer) -> str:
+    """For clients on the machine of the portal, which start their server themselves.
+
+    SECURITY: where the data lies is told to administrators; others see the default.
+    """
+    folder = settings.COGRAPH.data_dir if rules.is_administrator(viewer) else DEFAULT_FOLDER
     server: dict[str, Any] = {
         "command": "python",
         "args": ["manage.py", "mcp_stdio"],
-        "env": {"COGRAPH_TOKEN": "${COGRAPH_TOKEN}", "COGRAPH_DATA_DIR": settings.COGRAPH.data_dir},
+        "env": {"COGRAPH_TOKEN": "${COGRAPH_TOKEN}", "COGRAPH_DATA_DIR": folder},
     }
     return json.dumps({"mcpServers": {"cograph": server}}, indent=2)
 

@@ -7,6 +7,7 @@ import json
 import re
 from typing import Any
 
+from django.conf import settings
 from django.test import Client
 
 from apps.access.models import ApiToken, User
@@ -43,7 +44,9 @@ def test_api_26_the_configuration_is_for_the_readers_own_host(land: Land) -> Non
     }
     stdio = json.loads(text_of(page, "cg-stdio-text"))["mcpServers"]["cograph"]
     assert stdio["args"] == ["manage.py", "mcp_stdio"]
-    assert "COGRAPH_TOKEN" in stdio["env"]
+    assert stdio["env"] == {"COGRAPH_TOKEN": "${COGRAPH_TOKEN}", "COGRAPH_DATA_DIR": "~/.local/share/cograph"}
+    told = json.loads(text_of(signed_in(land.people["ada"]).get("/connect"), "cg-stdio-text"))
+    assert told["mcpServers"]["cograph"]["env"]["COGRAPH_DATA_DIR"] == settings.COGRAPH.data_dir
     lines = text_of(page, "cg-lines-text")
     assert lines.startswith("Before you read files to learn how something works here, or why, ask the `cograph` MCP")
     assert lines.endswith("Cite path and lines.")
