@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
-from django.db.models import BigIntegerField, Exists, Func, OuterRef, Q
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import BigIntegerField, BooleanField, Exists, F, Func, OuterRef, Q, Value
 
 from apps.indexing.models import SLOT_BITS, EmbeddingProfile, Vector
 from apps.indexing.scope import Scope, in_numbers
@@ -100,7 +101,16 @@ def scope_of(scope: Scope, store: str) -> Q:
 def within(scope: Scope, store: str, refs: Sequence[int]) -> Q:
     """Chunks of ``refs`` in scope. Filters are asked again, because not every stream knows them."""
     numbers = set(scope.numbers_of(get_store(store)))
-    return Q(ref__in=[ref for ref in refs if ref >> SLOT_BITS in numbers]) & scope.conditions.get(store, Q())
+    allowed = [ref for ref in refs if ref >> SLOT_BITS in numbers]
+    # One bound array: hundreds of single values cost more to compile than the statement takes.
+    among = Func(
+        F("ref"),
+        Value(allowed, output_field=ArrayField(BigIntegerField())),
+        template="(%(expressions)s::bigint[]))",
+        arg_joiner=" = ANY(",
+        output_field=BooleanField(),
+    )
+    return Q(among) & scope.conditions.get(store, Q())
 
 
 def sources_of(scope: Scope, store: str) -> list[UUID]:

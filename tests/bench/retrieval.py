@@ -177,10 +177,13 @@ def http(viewer: object, queries: list[str]) -> float:
 
     def rate(make: Callable[[], Callable[[str], object]]) -> float:
         counts = [0, 0]
-        stop = time.perf_counter() + HTTP_SECONDS
+        ready = threading.Barrier(2)
 
         def work(place_: int) -> None:
             run = make()
+            run(queries[0])
+            ready.wait()
+            stop = time.perf_counter() + HTTP_SECONDS
             for query in itertools.cycle(queries):
                 if time.perf_counter() > stop:
                     break
