@@ -7,7 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import django
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
+from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.access.pages import SEARCHED, answer
@@ -45,6 +46,21 @@ COMPONENTS = (
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     return answer(request, "site/home.html", home_values(viewer_of(request), searched=SEARCHED in request.session))
+
+
+DIAGRAM_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox allow-scripts"
+)
+"""SECURITY: a drawing library that is fed by content runs in an origin of its own, without cookies or network."""
+
+
+@xframe_options_sameorigin
+@require_safe
+def diagram(request: HttpRequest) -> HttpResponse:
+    """The frame in which one diagram is drawn. It knows nothing: the source comes by a message."""
+    response = render(request, "site/diagram.html")
+    response["Content-Security-Policy"] = DIAGRAM_POLICY
+    return response
 
 
 @require_safe

@@ -13,6 +13,7 @@ urlpatterns = [
     path("", pages.home, name="home"),
     path("about", pages.about, name="about"),
     path("theme", pages.theme, name="theme"),
+    path("diagram", pages.diagram, name="diagram"),
     path("help", guides.guide, name="help"),
     path("help/keyboard", guides.keyboard, name="help-keyboard"),
     path("help/<path:slug>", guides.guide, name="help-page"),

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 MOST_NODES = 150
 MOST_LINKS = 600
-WIDTH = 640
 ROW = 26
 TOP = 30
-LEFT, RIGHT = 292, 348
-"""Where the two columns of nodes stand; their names are outside, the lines between them."""
+GAP = 56
+"""Between the two columns of nodes, where the lines run; their names stand outside."""
+LETTER, BESIDE, NARROWEST = 6.4, 34, 90
+"""Width of a letter, room beside a name, and the least width of a column, in units of the picture."""
 DOT, DOTS_FROM = 20, 22
 NAME_CHARS = 42
 
@@ -44,14 +45,11 @@ class Node:
     number: int | None
     x: int
     y: int
+    in_left: bool = False
 
     @property
     def sign(self) -> str:
         return SIGNS.get(self.tier, "dot")
-
-    @property
-    def in_left(self) -> bool:
-        return self.x == LEFT
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,9 @@ class Picture:
     tiers: Sequence[tuple[str, str, int]]
     """Tier, its sign and its number of documents, for the legend."""
     height: int
-    width: int = WIDTH
+    width: int
+    column: int
+    """Width of the column of names that is clickable with its node."""
 
     @property
     def first_other(self) -> int:
@@ -91,15 +91,17 @@ def picture_of(viewer: Viewer, pack: Pack) -> Picture:
     pairs = _pairs(chosen)
     beyond = dict.fromkeys(id_ for pair in pairs for id_ in pair if id_ not in chosen)
     others = _entries(viewer, list(beyond))[: max(0, MOST_NODES - len(chosen))]
-    nodes, bottom = _columns(list(chosen.values()), {part.document_id for part in pack.parts}, numbers)
-    dots, height = _dots(others, bottom)
+    longest = max((len(_short(entry.title)) for entry in chosen.values()), default=0)
+    column = max(NARROWEST, int(longest * LETTER) + BESIDE)
+    nodes, bottom = _columns(list(chosen.values()), {part.document_id for part in pack.parts}, numbers, column)
+    dots, height = _dots(others, bottom, 2 * column + GAP)
     at = {node.id: node for node in (*nodes, *dots)}
-    lines = [_line(at[a], at[b]) for a, b in pairs if a in at and b in at]
+    lines = [_line(at[a], at[b], column + GAP // 2) for a, b in pairs if a in at and b in at]
     counts: dict[str, int] = {}
     for entry in chosen.values():
         counts[entry.tier] = counts.get(entry.tier, 0) + 1
     tiers = tuple((tier, SIGNS[tier], counts[tier]) for tier in SIGNS if tier in counts)
-    return Picture(tuple(nodes), tuple(dots), tuple(lines), tiers, height)
+    return Picture(tuple(nodes), tuple(dots), tuple(lines), tiers, height, 2 * column + GAP, column)
 
 
 def _chosen(pack: Pack) -> dict[UUID, _Entry]:
@@ -145,11 +147,13 @@ def _entries(viewer: Viewer, ids: Sequence[UUID]) -> list[_Entry]:
     return sorted(found, key=lambda entry: (entry.place, entry.title, str(entry.id)))
 
 
-def _columns(entries: Sequence[_Entry], with_text: set[UUID], numbers: Mapping[UUID, int]) -> tuple[list[Node], int]:
+def _columns(
+    entries: Sequence[_Entry], with_text: set[UUID], numbers: Mapping[UUID, int], width: int
+) -> tuple[list[Node], int]:
     left = [entry for entry in entries if entry.id in with_text]
     right = [entry for entry in entries if entry.id not in with_text]
     nodes = []
-    for x, column in ((LEFT, left), (RIGHT, right)):
+    for x, column in ((width, left), (width + GAP, right)):
         for row, entry in enumerate(column):
             nodes.append(
                 Node(
@@ -162,13 +166,14 @@ def _columns(entries: Sequence[_Entry], with_text: set[UUID], numbers: Mapping[U
                     numbers[entry.id],
                     x,
                     TOP + row * ROW,
+                    x == width,
                 )
             )
     return nodes, TOP + max(len(left), len(right), 1) * ROW
 
 
-def _dots(entries: Sequence[_Entry], top: int) -> tuple[list[Node], int]:
-    a_row = (WIDTH - 2 * DOTS_FROM) // DOT
+def _dots(entries: Sequence[_Entry], top: int, width: int) -> tuple[list[Node], int]:
+    a_row = (width - 2 * DOTS_FROM) // DOT
     dots = [
         Node(
             entry.id,
@@ -186,13 +191,12 @@ def _dots(entries: Sequence[_Entry], top: int) -> tuple[list[Node], int]:
     return dots, (dots[-1].y + DOT if dots else top)
 
 
-def _line(one: Node, other: Node) -> Line:
+def _line(one: Node, other: Node, middle: int) -> Line:
     """A curve in the gap between the columns; a dot is reached from there too."""
-    middle = (LEFT + RIGHT) // 2
     faded = one.number is None or other.number is None
     if faded:
         return Line(f"M{one.x} {one.y}L{other.x} {other.y}", True)
-    bend = middle if one.x != other.x else middle + (10 if one.x == LEFT else -10)
+    bend = middle if one.x != other.x else middle + (10 if one.in_left else -10)
     return Line(f"M{one.x} {one.y}C{bend} {one.y} {bend} {other.y} {other.x} {other.y}", False)
 
 

@@ -178,6 +178,36 @@
     fold.addEventListener("toggle", () => localStorage.setItem(key, fold.open ? "1" : "0"));
   });
 
+  /* Diagrams are drawn in a sandboxed frame each; the source stays on the page, open where drawing fails. */
+  const DIAGRAMS = 20;
+  const diagrams = (root) => $$(".prose pre.mermaid", root).slice(0, DIAGRAMS).forEach((block) => {
+    if (block.closest(".diagram")) return;
+    const source = block.textContent;
+    const figure = document.createElement("figure");
+    figure.className = "diagram";
+    const frame = document.createElement("iframe");
+    frame.setAttribute("sandbox", "allow-scripts");
+    frame.title = "Diagram";
+    frame.height = "220";
+    frame.src = "/diagram";
+    const fold = document.createElement("details");
+    const words = document.createElement("summary");
+    words.textContent = "Source of the diagram";
+    fold.append(words);
+    block.replaceWith(figure);
+    fold.append(block);
+    figure.append(frame, fold);
+    const dark = getComputedStyle(document.documentElement).colorScheme === "dark" || (document.documentElement.dataset.theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+    const listen = (event) => {
+      if (event.source !== frame.contentWindow) return;
+      const { diagram, height } = event.data || {};
+      if (diagram === "ready") frame.contentWindow.postMessage({ source, dark }, "*");
+      if (diagram === "drawn") { frame.height = String(Math.min(Math.max(Number(height) || 0, 40), 4000)); figure.dataset.drawn = ""; }
+      if (diagram === "failed") { fold.open = true; frame.remove(); window.removeEventListener("message", listen); }
+    };
+    window.addEventListener("message", listen);
+  });
+
   const copyButtons = (root) => $$(".prose pre, .source-file pre", root).forEach((block) => {
     if (block.parentElement.classList.contains("with-copy")) return;
     const frame = document.createElement("div");
@@ -271,7 +301,7 @@
 
   const reveal = (root) => $$("[data-widens], [data-zoom]", root).forEach((button) => { button.hidden = false; });
 
-  const prepare = (root) => { reveal(root); remember(root); copyButtons(root); contents(root); passages(root); frames(root); drops(root); };
+  const prepare = (root) => { reveal(root); remember(root); diagrams(root); copyButtons(root); contents(root); passages(root); frames(root); drops(root); };
   document.addEventListener("DOMContentLoaded", () => { prepare(document); lines(); });
   document.addEventListener("htmx:afterSwap", (event) => prepare(event.target));
 

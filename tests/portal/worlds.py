@@ -218,6 +218,18 @@ FILES = {
         '```mermaid\ngraph TD; A["<img src=x onerror=alert(5)>"]\n```\n\n<style>body{display:none}</style>\n\n'
         "![bad](../img/bad.svg)\n"
     ),
+    "docs/diagram.md": (
+        "# Diagram\n\n```mermaid\ngraph TD\n  A[Load balancer] --> B[Cache]\n```\n\n"
+        "```mermaid\nthis is no diagram\n```\n"
+    ),
+    "docs/canon.md": (
+        "---\ntype: decision\nslug: dec-new\nstatus: accepted\nsupersedes: [dec-old]\n---\n# New way\n\n"
+        "Replaces [[dec-old]], for [[mod-cache]] and [[mod-nowhere]].\n"
+    ),
+    "docs/canon-old.md": (
+        "---\ntype: decision\nslug: dec-old\nstatus: superseded\n---\n# Old way\n\nOnce for [[mod-cache]].\n"
+    ),
+    "docs/canon-cache.md": ("---\ntype: module\nslug: mod-cache\nstatus: accepted\n---\n# Cache\n\nKeeps things.\n"),
     "docs/empty.md": "",
     "docs/bad.md": "---\ntitle: x\n\tbad: [\n---\n# Bad\n\nText.\n",
     "src/main.py": "def main() -> None:\n    print('hello')\n\n\nmain()\n",

@@ -26,6 +26,7 @@ from django.db import connection
 from apps.access.models import User
 from apps.jobs.models import Job
 from apps.jobs.worker import run_job
+from apps.knowledge_graph.storing.rebuild import rebuild
 from apps.repos.registration import register_repository, request_sync
 from tests.portal.worlds import build, upstream_of
 
@@ -202,6 +203,7 @@ def running(
             )
             found = Site(f"http://127.0.0.1:{port}", world, upstream, registered.repository)
             found.sync()
+            rebuild("repository", registered.repository.pk)
             stack.enter_context(serving(port))
     try:
         yield name, found
