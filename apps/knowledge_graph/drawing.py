@@ -136,7 +136,7 @@ def draw(
 
 def _size(count: int) -> tuple[int, int]:
     """Room grows with the number of nodes: a label needs its place."""
-    side = max(1.0, math.sqrt(count / 24))
+    side = max(0.6, math.sqrt(count / 24))
     return int(900 * min(side, 2.2)), int(560 * min(side, 2.2))
 
 

@@ -15,16 +15,19 @@ from apps.access.errors import NotFound
 from apps.access.pages import answer, wants_fragment
 from apps.access.viewers import viewer_of
 from apps.collections.lookup import collection_for
+from apps.collections.models import Document
 from apps.collections.presentation import header as collection_header
 from apps.knowledge_graph import drawing
 from apps.knowledge_graph.describing import NodeDetail, node_detail, picture
 from apps.knowledge_graph.lookup import Chain, chain_of, nodes_called
-from apps.knowledge_graph.models import CanonicalPage, GraphSource
-from apps.knowledge_graph.page_values import SIGNS, EdgeLine, SourceLine, edge_lines, source_lines
+from apps.knowledge_graph.models import GraphSource
+from apps.knowledge_graph.page_values import SIGNS, edge_lines, source_lines
+from apps.knowledge_graph.panel import panel
 from apps.knowledge_graph.reader import Reader, open_graph, open_reader
 from apps.knowledge_graph.vocabulary import EDGE_TYPES, NODE_TYPES, STATUSES
 from apps.knowledge_graph.walks import Filters, neighbourhood
 from apps.repos.lookup import repository_for
+from apps.repos.models import RepositoryDocument
 from apps.repos.presentation import header as repository_header
 
 if TYPE_CHECKING:
@@ -165,50 +168,36 @@ def _chain(reader: Reader, graph: GraphSource | None, detail: NodeDetail | None)
 def document_panel(request: HttpRequest, document_id: UUID) -> HttpResponse:
     """What the graph knows of one document, asked for by its page. Raises NotFound alike for hidden and absent ones."""
     viewer = viewer_of(request)
-    page = (
-        CanonicalPage.objects.visible_to(viewer)
-        .kept()
-        .live()
-        .of_documents([document_id])
-        .select_related("source", "source__repository", "source__collection")
-        .first()
-    )
-    context: dict[str, Any] = {"page": page, "detail": None, "drawn": None}
-    if page is None:
-        _known(viewer, document_id)
-        return answer(request, "graph/panel.html", context, fragment="graph/_panel.html")
-    source = page.source.owner
-    reader, graph = open_graph(viewer, source)
-    lines: dict[str, list[EdgeLine]] = {"outgoing": [], "incoming": []}
-    if graph is not None and page.bears:
-        detail = node_detail(viewer, source, reader, graph, page.uid)
-        around = neighbourhood(reader, graph.pk, detail.node, depth=1, max_nodes=NEARBY_NODES)
-        base = graph_address(source)
-        context["detail"] = detail
-        context["drawn"] = drawing.draw(
-            around.nodes, around.edges, drawing.Links(QueryDict(), STATE, base), focus=page.uid, small=True
-        )
-        lines = {
-            "outgoing": edge_lines(viewer, source, detail.outgoing),
-            "incoming": edge_lines(viewer, source, detail.incoming),
+    document, source, path = _document(viewer, document_id)
+    found = panel(viewer, source, document=document_id, path=path)
+    base = graph_address(source)
+    context: dict[str, Any] = {"title": document.title, "panel": found, "drawn": None, "address": base}
+    if found is not None and found.detail is not None:
+        reader, graph = open_graph(viewer, source)
+        node = found.detail.node
+        if graph is not None:
+            around = neighbourhood(reader, graph.pk, node, depth=1, max_nodes=NEARBY_NODES)
+            links = drawing.Links(QueryDict(), STATE, base)
+            context["drawn"] = drawing.draw(around.nodes, around.edges, links, focus=node.uid, small=True)
+        context |= {
+            "outgoing": edge_lines(viewer, source, found.detail.outgoing),
+            "incoming": edge_lines(viewer, source, found.detail.incoming),
+            "address": f"{base}?{urlencode({'focus': node.uid})}",
         }
-    address = f"{graph_address(source)}?{urlencode({'focus': page.uid})}"
-    context |= {**lines, "address": address}
     return answer(request, "graph/panel.html", context, fragment="graph/_panel.html")
 
 
-def _known(viewer: Viewer, document_id: UUID) -> None:
-    """Raises NotFound unless the viewer may read the document."""
-    from apps.collections.models import Document
-    from apps.repos.models import RepositoryDocument
-
-    readable: tuple[Any, ...] = (RepositoryDocument.objects, Document.objects)
-    if not any(rows.visible_to(viewer).filter(pk=document_id).exists() for rows in readable):
+def _document(viewer: Viewer, document_id: UUID) -> tuple[Any, Source, str]:
+    """A readable document of either kind with its source and path. Raises NotFound."""
+    own = RepositoryDocument.objects.visible_to(viewer).select_related("repository").filter(pk=document_id).first()
+    if own is not None:
+        return own, own.repository, own.path
+    rows: Any = Document.objects.visible_to(viewer).select_related("collection").filter(pk=document_id)
+    found = rows.first()
+    if found is None:
         raise NotFound
+    return found, found.collection, found.source_key
 
 
 def graph_address(source: Source) -> str:
     return f"/graph/repo/{source.label}" if source.kind == "repository" else f"/graph/collection/{source.pk}"
-
-
-__all__ = ["SourceLine", "collection_graph", "document_panel", "graph_list", "repository_graph"]

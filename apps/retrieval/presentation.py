@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
-from apps.retrieval.values import Answer, Facet, Hit, StreamName
+from apps.retrieval.values import Answer, Facet, Found, Hit, StreamName
 
 SHOWN = 3
 """Rows of one document before the rest is folded (``portal.md`` 14)."""
@@ -51,6 +51,13 @@ class StreamLine:
     words: str
 
 
+def stream_lines(streams: Mapping[StreamName, Found]) -> list[StreamLine]:
+    return [
+        StreamLine(STREAM_WORDS[name], found.rank, found.score, found.weight, STATE_WORDS[found.state])
+        for name, found in streams.items()
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     hit: Hit
@@ -59,10 +66,7 @@ class Row:
 
     @property
     def streams(self) -> list[StreamLine]:
-        return [
-            StreamLine(STREAM_WORDS[name], found.rank, found.score, found.weight, STATE_WORDS[found.state])
-            for name, found in self.hit.streams.items()
-        ]
+        return stream_lines(self.hit.streams)
 
     @property
     def trail(self) -> tuple[str, ...]:

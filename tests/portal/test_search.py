@@ -254,3 +254,34 @@ def test_portal_fact_41_search_budgets(world: Any, synced: Callable[..., Reposit
     assert [count(path) for path in paths] == few
     body = world.client("otto").get(paths[0]).content
     assert body.count(b"data-item") > 10
+
+
+def test_portal_fact_10_why_not(world: Any, synced: Callable[..., Repository]) -> None:
+    synced("open", files={"docs/zebra.md": "# Zebra\n\nstripes\n", "docs/other.md": "# Other\n\nstripes and more\n"})
+    hidden = synced("closed", visibility="private", files={"docs/secret.md": "# Secret\n\nstripes\n"})
+    client = world.client("otto")
+
+    def why(**asked: str) -> str:
+        page = client.get("/search/why-not", asked, headers=HTMX)
+        assert page.status_code == 200
+        return page.content.decode()
+
+    assert "Why not …?" in client.get("/search?q=stripes").content.decode()
+    found = why(q="stripes", document="docs/zebra.md")
+    assert "at place <strong>" in found
+    assert "words" in found
+    assert re.search("no vector yet|not found by this one|not asked", found)
+    by_address = why(q="stripes", document="http://testserver/repos/local/acme/open/docs/docs-zebra")
+    assert "It took no part" in why(q="stripes", document="docs/zebra.md", path="src/") + by_address
+    absent = why(q="stripes", document="docs/glossary.md")
+    assert "It took no part" in absent
+    assert "stripes" in absent
+    secret = why(q="stripes", document="docs/secret.md")
+    assert secret == why(q="stripes", document="docs/never.md")
+    assert secret == why(q="stripes", document=f"{hidden.get_absolute_url()}/docs/docs-secret")
+    assert "no such document among those that you can read" in secret
+    assert "Several documents have this name" in why(q="stripes", document="docs/")
+    whole = client.get("/search/why-not", {"q": "stripes", "document": "docs/zebra.md"}).content.decode()
+    assert "at place <strong>" in whole
+    assert len(re.findall(r"<h1\b", whole)) == 1
+    assert client.get("/search/why-not").status_code == 200
