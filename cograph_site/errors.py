@@ -34,6 +34,11 @@ WORDS: dict[int, Words] = {
         "There is no page at this address, or it belongs to a source that you may not read.",
         "Search for it, or ask whoever gave you the link to grant you access.",
     ),
+    405: Words(
+        "This is no page to open",
+        "This address only takes a form that a page of the portal sends.",
+        "Go back to the page that you came from and send its form again.",
+    ),
     409: Words(
         "Something else came first",
         "What you wanted to change has been changed meanwhile, or the name is taken.",
@@ -70,7 +75,7 @@ WORDS: dict[int, Words] = {
         "Try again in a minute.",
     ),
 }
-FALLBACK = {401: 403, 405: 400, 412: 409, 415: 422}
+FALLBACK = {401: 403, 412: 409, 415: 422}
 
 
 def words_of(status: int) -> Words:

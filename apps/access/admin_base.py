@@ -43,7 +43,7 @@ class TrailAdmin(Base):
     def get_ordering(self, request: HttpRequest) -> Any:
         """The order of the model, said aloud: queries that count related rows drop it, and pages of autocomplete then
         repeat and omit rows."""
-        return tuple(super().get_ordering(request) or ()) or tuple(self.opts.ordering or ())
+        return tuple(super().get_ordering(request) or ()) or tuple(self.opts.ordering or ("-pk",))
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         """Nothing: the audit trail replaces Django's log."""

@@ -44,6 +44,14 @@ class Refusal(Exception):
         super().__init__(self.message)
 
 
+class MethodRefused(Refusal):
+    """An address that takes forms, opened as a page (405)."""
+
+    status = 405
+    default_code = "method_not_allowed"
+    default_message = "This address only takes a form that a page of the portal sends."
+
+
 class BadRequest(Refusal):
     """A query string or a body that cannot be read (400)."""
 

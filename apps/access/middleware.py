@@ -11,7 +11,7 @@ from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 
 from apps.access import limits, rules, security, signing_in, view_as
-from apps.access.errors import Forbidden, Refusal, Unauthenticated
+from apps.access.errors import Forbidden, MethodRefused, Refusal, Unauthenticated
 from apps.access.origin import Origin, acting, client_address, new_request_id
 from apps.access.refusal_pages import page_of
 from apps.access.rest import problems
@@ -48,8 +48,10 @@ class RequestMiddleware:
         origin = Origin(how="session", request_id=request_id, address=client_address(request))
         with acting(origin), limits.statements_in_time():
             response = self.get_response(request)
-        if is_api(request):
-            response = _as_problem(response)
+            if is_api(request):
+                response = _as_problem(response)
+            elif response.status_code == 405 and not response.streaming and not response.content:
+                response = _as_page(request, response)
         security.harden(request, response)
         response.headers["X-Request-ID"] = request_id
         return response
@@ -155,3 +157,11 @@ def _as_problem(response: HttpResponse) -> HttpResponse:
     if response.status_code < 400 or kind.startswith((problems.MEDIA_TYPE, "application/json")):
         return response
     return problems.plain_response(problems.body_of_status(response.status_code))
+
+
+def _as_page(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Django answers a wrong method with an empty body, which browsers show as a failure of their own; one gets there
+    by reloading a refused form, or by signing in again after sending one."""
+    page = page_of(request, MethodRefused())
+    page.headers["Allow"] = response.headers.get("Allow", "")
+    return page

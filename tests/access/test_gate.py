@@ -15,6 +15,7 @@ from apps.access.errors import Gone, NotFound
 from apps.access.limits import takes_body
 from apps.access.models import User
 from cograph_site import urls as site_urls
+from tests.access.conftest import World
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -214,3 +215,9 @@ def test_unsafe_session_requests_need_the_csrf_token(user: User) -> None:
     assert answer.status_code == 403
     assert answer["Content-Type"] == "application/problem+json"
     assert "CSRF" in answer.json()["message"]
+
+
+def test_an_address_of_forms_opened_as_a_page_says_so(world: World, signed_in: Any) -> None:
+    answer = signed_in(world.otto).get("/logout")
+    assert (answer.status_code, answer["Allow"]) == (405, "POST")
+    assert "This address only takes a form" in answer.content.decode()
