@@ -65,6 +65,8 @@ class World:
             "collection_id": str(self.collection.pk),
             "document_id": str(document.pk),
             "doc_slug": "readme",
+            "slug": self.repository.slug,
+            "uid": "mod-site",
             "chunk_id": str(DocumentChunk.objects.earliest("chunk_index").pk),
             "job_id": str(Job.objects.of_source(kind, source.pk).earliest("created_at").pk),
             "token_id": str(self.token.pk),
@@ -83,6 +85,8 @@ class World:
             "collection_id": one,
             "document_id": one,
             "doc_slug": "nothing",
+            "slug": "example.org/no/thing",
+            "uid": "mod-nowhere",
             "chunk_id": "7",
             "job_id": one,
             "token_id": one,
@@ -90,6 +94,9 @@ class World:
             "kind": "user",
             "grantee": "nobody",
         }
+
+
+CANONICAL = "---\ntype: module\nslug: mod-site\n---\n# The site\n\nServes pages.\n"
 
 
 @pytest.fixture
@@ -111,6 +118,7 @@ def make_world(folder: Path) -> World:
         {
             "README.md": "# Site\n\nHow to [set up](docs/setup.md) the site.\n",
             "docs/setup.md": "# Set up\n\n## First\n\nInstall the server.\n\n## Second\n\nRun it with `--dry-run`.\n",
+            "docs/site.md": CANONICAL,
             "src/site.py": "def serve(port):\n    return port\n",
             "pyproject.toml": "[project]\nname = 'site'\n",
         }
@@ -119,6 +127,7 @@ def make_world(folder: Path) -> World:
     collection = create_collection(by=olga, name="Handbook")
     for key, text in (
         ("backup.md", "# Backup\n\nThe database is backed up every night.\n\n# Restore\n\nRestore with care.\n"),
+        ("site.md", CANONICAL),
         ("adr/0042.md", "---\ntitle: ADR-0042\ntags: [db]\n---\n# ADR-0042\n\nWe use PostgreSQL.\n"),
     ):
         upload_document(collection=collection, by=olga, source_key=key, raw=text.encode())

@@ -116,9 +116,7 @@ def test_portal_fact_27_hidden_and_missing_targets_are_found_alike(
     world: Any, synced: Callable[..., Repository]
 ) -> None:
     hidden = synced("closed", visibility="private", files={"secret.md": "# Secret\n"})
-    links = {
-        "x.md": f"# X\n\n[one]({hidden.get_absolute_url()}/docs/secret)\n\n[two](/repos/local/acme/no/docs/none)\n"
-    }
+    links = {"x.md": f"[one]({hidden.get_absolute_url()}/docs/secret)\n\n[two](/repos/local/acme/absent/docs/secret)\n"}
     repository = synced("open", files=links)
     client = world.client("otto")
     found = [row for row in rows(client, f"{repository.get_absolute_url()}/lint?format=json") if row["path"] == "x.md"]
