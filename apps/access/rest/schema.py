@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework import serializers
 
@@ -90,6 +91,8 @@ class DoorSchema(AutoSchema):
         if door is None:
             return {}
         answers: dict[Any, Any] = {int(door.status): self._success(door)}
+        for kind in door.media:
+            answers[(str(door.status), kind)] = OpenApiResponse(OpenApiTypes.STR, description=door.summary)
         for status in door.also:
             answers[status] = (
                 self._success(door) if status < 300 and status != 204 else OpenApiResponse(description=_WORDS[status])

@@ -43,7 +43,8 @@ class Door:
     ``example`` (an answer) and ``codes`` (status to codes beyond the conventions') are for the schema. ``bucket`` is
     the throttle; ``body_limit`` the longest body in bytes, where it is not the common one. ``of_source``: even
     ``administer`` is a right over what the path names, so that hidden and absent stay alike. ``also`` lists further
-    good answers; ``tagged`` says that the answer has an ETag, or that the verb honours If-Match.
+    good answers; ``tagged`` says that the answer has an ETag, or that the verb honours If-Match; ``media`` are
+    content types that a good answer may have instead of JSON.
     """
 
     right: str
@@ -63,6 +64,7 @@ class Door:
     of_source: bool = False
     also: tuple[int, ...] = ()
     tagged: bool = False
+    media: tuple[str, ...] = ()
 
     @property
     def anonymous(self) -> bool:
