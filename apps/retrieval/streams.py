@@ -165,7 +165,9 @@ def _ask_names(streams: Streams, rows: Sequence[tuple[Any, ...]]) -> None:
 
 
 def _ask_symbols(streams: Streams, query: str, viewer: Viewer, filters: Filters) -> None:
-    """The symbol stream: nothing is asked for a natural question (``retrieval.md`` 5.1)."""
+    """The symbol stream: nothing is asked for a natural question (``retrieval.md`` 5.1), nor where no code is."""
+    if not any(source.chunks for source in streams.scope.sources):
+        return
     small = frozenset().union(*(stop_words(language) for language in streams.scope.languages))
     try:
         with transaction.atomic():

@@ -75,7 +75,7 @@ def test_cancel_asks_first_then_refuses_row_by_row(client, stan, jobs):
     assert Job.objects.filter(status="cancelled").count() == 0
     told = [str(message) for message in post(client, "cancel_jobs", jobs["own"], jobs["public"]).context["messages"]]
     assert told[0].startswith("tried (queued): You may read this")
-    assert told[1] == "1 jobs are cancelled or about to end."
+    assert told[1] == "1 job cancelled or about to end."
     assert set(Job.objects.filter(status="cancelled")) == {jobs["own"]}
 
 

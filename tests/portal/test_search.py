@@ -249,7 +249,7 @@ def test_portal_fact_41_search_budgets(world: Any, synced: Callable[..., Reposit
     fragment = count(paths[0], **HTMX)
     assert few[0] <= 14
     assert few[1] <= 8
-    assert fragment <= 10
+    assert fragment <= 12  # two of them look for symbols, since the repository holds code
     synced("many", files={f"n/{number}.md": f"# N\n\nnumbat {number}\n" for number in range(30)})
     assert [count(path) for path in paths] == few
     body = world.client("otto").get(paths[0]).content
