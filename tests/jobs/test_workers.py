@@ -211,7 +211,7 @@ def test_a_hung_cluster_is_found_and_replaced(workers, make_repository, tmp_path
         os.killpg(old[0], signal.SIGSTOP)
         wait_for(lambda: clusters.watch() or clusters.pids != old, seconds=20, what="another cluster")
         assert clusters.restarts == 1
-        assert not alive_in_group(old[0])
+        wait_for(lambda: not alive_in_group(old[0]), seconds=5, what="the end of the killed group")
     finally:
         clusters.stop(seconds=5)
     assert not hung(timedelta(seconds=60))

@@ -16,7 +16,7 @@ from cograph_site.postgres import PostgresError, binaries, home
 from cograph_site.postgres.account import server_account
 from cograph_site.postgres.server import Server
 from tests.site.portal_process import seconds_until_back
-from tests.site.postgres_process import address_of, postmaster, running
+from tests.site.postgres_process import address_of, others_read, postmaster, running
 
 
 def test_only_the_socket_of_its_owner_opens(open_folder: Path) -> None:
@@ -31,9 +31,10 @@ def test_only_the_socket_of_its_owner_opens(open_folder: Path) -> None:
                 "SELECT rolsuper, rolcreaterole, inet_server_addr() FROM pg_roles WHERE rolname = current_user"
             ).fetchone()
             assert row == (False, False, None)
-        if os.geteuid() == 0:
+        psql = binaries.find().program("psql")
+        if os.geteuid() == 0 and others_read(Path(psql).parent):
             refused = subprocess.run(
-                [binaries.find().program("psql"), url, "-c", "SELECT 1"],
+                [psql, url, "-c", "SELECT 1"],
                 capture_output=True,
                 text=True,
                 check=False,
