@@ -256,7 +256,7 @@ class ExportView(GraphView):
             summary="The whole graph as the caller sees it, as JSON or GraphML; audited",
             query=shape.ExportQuery,
             output=shape.GraphExportOutput,
-            media=("application/xml",),
+            media=(("application/xml", '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"></graphml>'),),
         )
     }
 

@@ -91,8 +91,11 @@ class DoorSchema(AutoSchema):
         if door is None:
             return {}
         answers: dict[Any, Any] = {int(door.status): self._success(door)}
-        for kind in door.media:
-            answers[(str(door.status), kind)] = OpenApiResponse(OpenApiTypes.STR, description=door.summary)
+        for kind, text in door.media:
+            shown = OpenApiExample(door.summary, value=text, media_type=kind, response_only=True)
+            answers[(str(door.status), kind)] = OpenApiResponse(
+                OpenApiTypes.STR, description=door.summary, examples=[shown]
+            )
         for status in door.also:
             answers[status] = (
                 self._success(door) if status < 300 and status != 204 else OpenApiResponse(description=_WORDS[status])

@@ -44,7 +44,7 @@ class Door:
     the throttle; ``body_limit`` the longest body in bytes, where it is not the common one. ``of_source``: even
     ``administer`` is a right over what the path names, so that hidden and absent stay alike. ``also`` lists further
     good answers; ``tagged`` says that the answer has an ETag, or that the verb honours If-Match; ``media`` are
-    content types that a good answer may have instead of JSON.
+    content types, each with an example, that a good answer may have instead of JSON.
     """
 
     right: str
@@ -64,7 +64,7 @@ class Door:
     of_source: bool = False
     also: tuple[int, ...] = ()
     tagged: bool = False
-    media: tuple[str, ...] = ()
+    media: tuple[tuple[str, str], ...] = ()
 
     @property
     def anonymous(self) -> bool:
