@@ -64,10 +64,13 @@ class Site:
     synced: Any
 
     def sync(self) -> Any:
-        """One sync of the repository that has a real upstream, by a worker of this process."""
+        """One sync of the repository that has a real upstream, by a worker of this process, and the graph of what it
+        left: the jobs that follow a sync have no worker here."""
         live = Job.objects.live().filter(kind="sync", source_id=self.synced.pk).first()
         job = live or request_sync(repository=self.synced, by=self.world.people["ada"]).job
-        return run_job(job.pk)
+        done = run_job(job.pk)
+        rebuild("repository", self.synced.pk)
+        return done
 
 
 def free_port() -> int:
@@ -203,7 +206,6 @@ def running(
             )
             found = Site(f"http://127.0.0.1:{port}", world, upstream, registered.repository)
             found.sync()
-            rebuild("repository", registered.repository.pk)
             stack.enter_context(serving(port))
     try:
         yield name, found
