@@ -169,8 +169,8 @@ class ScopedAdmin(TrailAdmin):
         return bool(rows.having(right, viewer).filter(pk=obj.pk).exists())
 
 
-class ReadOnlyAdmin(ScopedAdmin):
-    """Derived rows: looked at, never added, changed or deleted by hand."""
+class _NeverEdited:
+    """Rows that nobody adds, changes or deletes by hand."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -180,6 +180,10 @@ class ReadOnlyAdmin(ScopedAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+class ReadOnlyAdmin(_NeverEdited, ScopedAdmin):
+    """Derived rows, looked at."""
 
 
 class AdministratorAdmin(TrailAdmin):
@@ -205,17 +209,8 @@ class AdministratorAdmin(TrailAdmin):
         return rules.is_administrator(viewer_of(request))
 
 
-class AdministratorReadOnlyAdmin(AdministratorAdmin):
+class AdministratorReadOnlyAdmin(_NeverEdited, AdministratorAdmin):
     """Rows that administrators look at and nobody edits."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 class GrantAdmin(AdministratorReadOnlyAdmin):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 from django.db import models, transaction
@@ -158,6 +159,16 @@ def _locked(source: Source, by: User) -> Source:
     model.objects.select_for_update().filter(pk=source.pk).order_by().values_list("pk").first()
     held: Source = model.objects.get_for(by, Right.MANAGE, pk=source.pk)
     return held
+
+
+def find_grantee(kind: str, name: str) -> User | Group | None:
+    """The user or group of this name; None when there is none, or when ``kind`` is neither."""
+    found: User | Group | None = None
+    if kind == "user":
+        found = get_user_model().objects.filter(username=name).first()
+    elif kind == "group":
+        found = Group.objects.filter(name=name).first()
+    return found
 
 
 def _name(grantee: User | Group) -> str:

@@ -54,6 +54,18 @@ class SourceQuerySet(models.QuerySet[S]):
         }
         return verbs[Right(right)](viewer)
 
+    def with_rights(self, viewer: Viewer) -> Self:
+        """Adds ``may_write``, ``may_manage`` and ``may_administer``, in the same query."""
+
+        sources: Any = self.model._default_manager
+
+        def held(right: Right) -> Exists:
+            return Exists(sources.having(right, viewer).filter(pk=OuterRef("pk")))
+
+        return self.annotate(
+            may_write=held(Right.WRITE), may_manage=held(Right.MANAGE), may_administer=held(Right.ADMINISTER)
+        )
+
     def get_for(self, viewer: Viewer, right: Right | str = Right.READ, **lookup: Any) -> S:
         """One source by one scoped query, with its right tested in the same query.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from apps.access.errors import Forbidden, NotFound
 from apps.access.rules import Right
@@ -13,18 +13,6 @@ from apps.collections.models import Asset, Collection, Document
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
-
-
-def with_rights(rows: QuerySet[Any], viewer: Viewer) -> QuerySet[Any]:
-    """Adds ``may_write``, ``may_manage`` and ``may_administer`` to collections, in the same query."""
-
-    def held(right: Right) -> Exists:
-        return Exists(Collection.objects.having(right, viewer).filter(pk=OuterRef("pk")))
-
-    found: QuerySet[Any] = rows.annotate(
-        may_write=held(Right.WRITE), may_manage=held(Right.MANAGE), may_administer=held(Right.ADMINISTER)
-    )
-    return found
 
 
 def counted(rows: QuerySet[Any]) -> QuerySet[Any]:
@@ -38,7 +26,7 @@ def collection_for(viewer: Viewer, collection_id: UUID, *, right: Right = Right.
 
     Raises NotFound, absent and hidden alike; Forbidden for one that is readable and whose ``right`` is not held.
     """
-    rows = with_rights(Collection.objects.visible_to(viewer).select_related("owner"), viewer)
+    rows = Collection.objects.visible_to(viewer).select_related("owner").with_rights(viewer)
     found: Collection | None = rows.filter(pk=collection_id).first()
     if found is None:
         raise NotFound

@@ -7,13 +7,13 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.models import Group
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.access import grants
 from apps.access.errors import Conflict, Invalid
+from apps.access.grant_posts import GRANT_ACTS, change_grants
 from apps.access.models import User
 from apps.access.pages import answer, paged
 from apps.access.rules import Level, Right
@@ -148,13 +148,8 @@ def _change(request: HttpRequest, collection: Collection, act: str) -> str:
     if act == "profile":
         curation.update_collection(collection=collection, by=by, profile=_profile(post))
         return "The chunking profile is changed; the present chunks answer until the new ones are stored."
-    if act == "grant":
-        value = grants.grant(source=collection, to=_grantee(post), level=_level(post), by=by)
-        return f"{value.name} may now {value.level.label.lower()}."
-    if act == "revoke":
-        to = _grantee(post)
-        grants.revoke(source=collection, to=to, by=by)
-        return f"The grant to {to} has ended."
+    if act in GRANT_ACTS:
+        return change_grants(collection, act, post, by=by)
     if act == "delete":
         if post.get("confirm", "") != collection.name:
             raise Invalid(f"Type {collection.name} to delete it.", field="confirm")
@@ -171,23 +166,3 @@ def _profile(post: Any) -> tuple[int, int, int]:
             raise Invalid(f"{name} is a whole number.", field=name)
         found.append(int(text))
     return found[0], found[1], found[2]
-
-
-def _level(post: Any) -> str:
-    level = str(post.get("level", ""))
-    if level not in Level.values:
-        raise Invalid("Choose read or write.", field="level")
-    return level
-
-
-def _grantee(post: Any) -> User | Group:
-    """The user or group that was named. Raises Invalid: whoever manages a source may know who has an account."""
-    name = str(post.get("name", "")).strip()
-    found: User | Group | None
-    if post.get("kind") == "group":
-        found = Group.objects.filter(name=name).first()
-    else:
-        found = User.objects.filter(username=name).first()
-    if found is None:
-        raise Invalid(f"There is no {'group' if post.get('kind') == 'group' else 'user'} of this name.", field="name")
-    return found

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from apps.access.errors import Gone, NotFound
-from apps.access.rules import Right
 from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentRedirect
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
-
-
-def with_rights(rows: QuerySet[Any], viewer: Viewer) -> QuerySet[Any]:
-    """Adds ``may_write``, ``may_manage`` and ``may_administer`` to repositories, in the same query."""
-
-    def held(right: Right) -> Exists:
-        return Exists(Repository.objects.having(right, viewer).filter(pk=OuterRef("pk")))
-
-    found: QuerySet[Any] = rows.annotate(
-        may_write=held(Right.WRITE), may_manage=held(Right.MANAGE), may_administer=held(Right.ADMINISTER)
-    )
-    return found
 
 
 def with_document_total(rows: QuerySet[Any]) -> QuerySet[Any]:
@@ -42,7 +29,7 @@ def with_document_total(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 def repository_for(viewer: Viewer, slug: str) -> Repository:
     """The repository at ``slug`` with its state and the viewer's rights. Raises NotFound: absent and hidden alike."""
-    rows = with_rights(Repository.objects.visible_to(viewer).with_state(), viewer)
+    rows = Repository.objects.visible_to(viewer).with_state().with_rights(viewer)
     found: Repository | None = rows.filter(slug__iexact=slug).first()
     if found is None:
         raise NotFound

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from django.contrib import messages
-from django.contrib.auth.models import Group
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.access import grants, rules
 from apps.access.errors import Forbidden, Invalid, NotFound
+from apps.access.grant_posts import GRANT_ACTS, change_grants
 from apps.access.models import User
 from apps.access.pages import answer, wants_fragment
 from apps.access.rules import Level, Visibility
@@ -181,36 +181,11 @@ def _change(request: HttpRequest, repository: Repository, act: str) -> str:
     if act == "visibility":
         registration.change_visibility(repository=repository, visibility=post.get("visibility", ""), by=by)
         return "The visibility is changed."
-    if act == "grant":
-        value = grants.grant(source=repository, to=_grantee(post), level=_level(post), by=by)
-        return f"{value.name} may now {value.level.label.lower()}."
-    if act == "revoke":
-        to = _grantee(post)
-        grants.revoke(source=repository, to=to, by=by)
-        return f"The grant to {to} has ended."
+    if act in GRANT_ACTS:
+        return change_grants(repository, act, post, by=by)
     if act == "delete":
         if post.get("confirm", "") != repository.slug:
             raise Invalid(f"Type {repository.slug} to delete it.", field="confirm")
         registration.delete_repository(repository=repository, by=by)
         return f"{repository.slug} is deleted; nobody sees it any more, and its rows are being removed."
     raise Invalid("Choose what to change.", field="act")
-
-
-def _level(post: Any) -> str:
-    level = str(post.get("level", ""))
-    if level not in Level.values:
-        raise Invalid("Choose read or write.", field="level")
-    return level
-
-
-def _grantee(post: Any) -> User | Group:
-    """The user or group that was named. Raises Invalid: whoever manages a source may know who has an account."""
-    name = str(post.get("name", "")).strip()
-    found: User | Group | None
-    if post.get("kind") == "group":
-        found = Group.objects.filter(name=name).first()
-    else:
-        found = User.objects.filter(username=name).first()
-    if found is None:
-        raise Invalid(f"There is no {'group' if post.get('kind') == 'group' else 'user'} of this name.", field="name")
-    return found

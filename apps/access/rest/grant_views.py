@@ -86,11 +86,7 @@ class SourceGrantView(ApiView):
 
 def grantee_named(kind: str, name: str) -> User | Group:
     """Raises NotFound. Whoever manages a source may know who has an account; others never come this far."""
-    found: User | Group | None = None
-    if kind == "user":
-        found = User.objects.filter(username=name).first()
-    elif kind == "group":
-        found = Group.objects.filter(name=name).first()
+    found = grants.find_grantee(kind, name)
     if found is None:
         raise NotFound(f"There is no {'group' if kind == 'group' else 'user'} of this name.")
     return found
