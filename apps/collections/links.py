@@ -6,9 +6,7 @@ Rules: ``collections.md`` 6. Linear in documents plus links; changed rows are wr
 from __future__ import annotations
 
 import json
-import posixpath
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,18 +21,22 @@ from apps.markup.anchors import match_fragment, slugify
 from apps.markup.edge_types import EDGE_TYPES
 from apps.markup.links import KeyGroup, candidates
 from apps.markup.nearest import NearestNames
+from apps.markup.page_names import (
+    LINES,
+    SHOWN_CANDIDATES,
+    SUGGESTED_AT_MOST,
+    PageNames,
+    name_key,
+    names_other_source,
+    wiki_fragment,
+)
 
 if TYPE_CHECKING:
     from apps.jobs.running import JobRun
 
 READ_AT_ONCE = 5000
 WRITE_AT_ONCE = 5000
-SUGGESTED_AT_MOST = 500
-"""Addresses of one run for which a near name is looked for; more say that a whole tree is missing."""
-SHOWN_CANDIDATES = 10
-
 _PAGE_ID = re.compile(r"/pages/([0-9]+)(?:[/?#]|$)")
-_BLANKS = re.compile(r"[\s_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +83,8 @@ class Shelf:
         self.pages = {page.key: page for page in pages}
         self.assets = dict(assets)
         self._lower: defaultdict[str, list[str]] = defaultdict(list)
-        self._names: defaultdict[str, list[str]] = defaultdict(list)
-        self._lower_names: defaultdict[str, list[str]] = defaultdict(list)
+        self._names: PageNames[Page] = PageNames()
         self._page_ids: defaultdict[str, list[Page]] = defaultdict(list)
-        self._steps: tuple[defaultdict[str, list[Page]], ...] = tuple(defaultdict(list) for _ in range(4))
         for key in (*self.pages, *self.assets):
             self._lower[key.casefold()].append(key)
         for page in pages:
@@ -92,18 +92,7 @@ class Shelf:
         self._suggestions = 0
 
     def _learn(self, page: Page) -> None:
-        name = posixpath.basename(page.key)
-        stem = name.rsplit(".", 1)[0] if "." in name.lstrip(".") else name
-        for word in dict.fromkeys((name, stem)):
-            self._names[word].append(page.key)
-            self._lower_names[word.casefold()].append(page.key)
-        slugs, aliases, stems, titles = self._steps
-        if page.slug:
-            slugs[name_key(page.slug)].append(page)
-        for alias in page.aliases:
-            aliases[name_key(alias)].append(page)
-        stems[name_key(name)].append(page)
-        titles[name_key(page.title)].append(page)
+        self._names.learn(page.key, page)
         ids = {page.page_id} if page.page_id else set()
         numbered = page.key.partition("#")[0]
         last = numbered.rsplit(":", 1)[-1] if numbered.count(":") >= 2 else ""
@@ -150,7 +139,9 @@ class Shelf:
             if wanted in self.pages and (group.rule or ":" in wanted):
                 return (wanted,)
             return (wanted,) if wanted in self.assets and group.rule in {1, 5} else ()
-        return {"fold": self._lower, "name": self._names, "name_fold": self._lower_names}[group.match].get(wanted, ())
+        return {"fold": self._lower, "name": self._names.files, "name_fold": self._names.folded_files}[group.match].get(
+            wanted, ()
+        )
 
     def _by_page_id(self, link: Written) -> Resolution | None:
         found = _PAGE_ID.search(link.href)
@@ -172,29 +163,17 @@ class Shelf:
         name = name.strip()
         if name in self.pages and ":" in name:
             return self._at(name, heading, rule)
-        if _other_source(name):
+        if names_other_source(name):
             return Resolution(LinkState.EXTERNAL)
-        fragment = heading if heading.startswith("^") else slugify(heading) if heading else ""
+        fragment = wiki_fragment(heading)
         if not name:
             return self._at(link.source_key, fragment, rule)
-        for step, hits in self._steps_of(name, link.source_key):
+        for hits in self._names.steps(name, lambda: self._pages_at(name, link.source_key)):
             if len(hits) == 1:
                 return self._at(hits[0].key, fragment, rule)
             if hits:
                 return self._ambiguous(rule, [page.key for page in hits])
-            del step
         return Resolution(LinkState.BROKEN, "not found", suggestion=self._near_key(name))
-
-    def _steps_of(self, name: str, source_key: str) -> Iterable[tuple[str, list[Page]]]:
-        """The steps of a name, canonical pages first within each: slug, alias, path, stem, title."""
-        key, last = name_key(name), name_key(name.rsplit("/", 1)[-1])
-        slugs, aliases, stems, titles = self._steps
-        yield "slug", _preferred(slugs.get(key, []))
-        yield "alias", _preferred(aliases.get(key, []))
-        yield "path", self._pages_at(name, source_key)
-        if "/" not in name:
-            yield "stem", _preferred(stems.get(last, []))
-        yield "title", _preferred(titles.get(key, []))
 
     def _pages_at(self, name: str, source_key: str) -> list[Page]:
         for group in candidates(name, source_key).groups():
@@ -213,7 +192,7 @@ class Shelf:
         anchor = match_fragment(fragment, page.anchors)
         if anchor is not None:
             return Resolution(LinkState.RESOLVED, rule=rule, document=page.id, anchor=anchor)
-        if re.fullmatch(r"L\d+(-L?\d+)?", fragment):
+        if LINES.fullmatch(fragment):
             return Resolution(LinkState.RESOLVED, rule=rule, document=page.id, anchor=fragment)
         near = NearestNames(page.anchors).find(slugify(unquote(fragment)))
         return Resolution(
@@ -234,38 +213,17 @@ class Shelf:
         name = written.rstrip("/").rsplit("/", 1)[-1]
         near = self._near_names.find(name)
         if near:
-            return min(self._names[near])
+            return min(self._names.files[near])
         titled = self._near_titles.find(name_key(name))
-        return self._steps[3][titled][0].key if titled else ""
+        return self._names.titles[titled][0].key if titled else ""
 
     @cached_property
     def _near_names(self) -> NearestNames:
-        return NearestNames(self._names)
+        return NearestNames(self._names.files)
 
     @cached_property
     def _near_titles(self) -> NearestNames:
-        return NearestNames(self._steps[3])
-
-
-def name_key(name: str) -> str:
-    """One spelling of a name: NFC, case folded, without the ending of a text file, blanks and ``_`` as ``-``."""
-    text = unicodedata.normalize("NFC", name).strip().casefold()
-    for ending in (".markdown", ".mdx", ".md", ".rst", ".txt"):
-        if text.endswith(ending) and len(text) > len(ending):
-            text = text.removesuffix(ending)
-            break
-    return _BLANKS.sub("-", text)
-
-
-def _preferred(pages: list[Page]) -> list[Page]:
-    canonical = [page for page in pages if page.canonical]
-    return canonical or list({page.id: page for page in pages}.values())
-
-
-def _other_source(name: str) -> bool:
-    """``[[source:slug]]`` names a page of another source: the graph's matter, external here."""
-    source, colon, slug = name.partition(":")
-    return bool(colon) and " " not in name and bool(re.fullmatch(r"[A-Za-z0-9._/~-]+", source)) and bool(slug)
+        return NearestNames(self._names.titles)
 
 
 # -- all links of a collection

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -13,25 +13,16 @@ from apps.collections.embeds import Answer, Shown, load_shown
 from apps.collections.models import Document, LinkState
 from apps.markup.parsing import parse
 from apps.markup.rendering import render, render_source
+from apps.markup.rendering.contents import RENDERED_CHARACTERS, TocEntry, contents
 from apps.markup.rendering.kept import KeptPages
 from apps.markup.rendering.resolved import Resolved
 from apps.markup.values import Asset, Decoded, Limits, Link, ParsedDocument, Skipped
 
-RENDERED_CHARACTERS = 2_000_000
-"""A longer text is shown as lines: parsing and cleaning it would take longer than a reader waits."""
 EMBED_DEPTH = 3
 DRAWN_EMBEDS = 40
 """Embedded documents of one page; further ones are links."""
 
 _kept = KeptPages()
-
-
-@dataclass(frozen=True, slots=True)
-class TocEntry:
-    level: int
-    text: str
-    anchor: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +49,6 @@ def page_body(document: Document) -> PageBody:
 def source_html(text: str, key: str) -> str:
     """Any text line by line, with the ids ``L1``, ``L2``, …"""
     return render_source(text, key)
-
-
-def contents(headings: Sequence[Mapping[str, Any]]) -> list[TocEntry]:
-    """The headings of levels 2 to 4, and those of level 1 when there are several."""
-    entries = [
-        TocEntry(int(row["level"]), str(row["text"]), str(row["anchor"]), int(row["line"]))
-        for row in headings
-        if row.get("anchor")
-    ]
-    titles = sum(entry.level == 1 for entry in entries)
-    return [entry for entry in entries if 2 <= entry.level <= 4 or (entry.level == 1 and titles > 1)]
 
 
 class _Page:

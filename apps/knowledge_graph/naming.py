@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from apps.markup.links import candidates
+from apps.markup.links import candidates, joined
 
 MAX_SLUG = 128
 TEXT_ENDINGS = (".md", ".markdown", ".mdx", ".rst", ".txt")
@@ -105,7 +105,7 @@ def _paths(target: str, page_path: str) -> list[str]:
     for folder in (folder_of(page_path), ""):
         if target.startswith("/") and folder:
             continue
-        path = _joined(folder, target)
+        path = joined(folder, target)
         if path:
             places.append(path)
     paths: dict[str, None] = {}
@@ -114,15 +114,3 @@ def _paths(target: str, page_path: str) -> list[str]:
         for ending in endings:
             paths.setdefault(path + ending)
     return list(paths)
-
-
-def _joined(folder: str, target: str) -> str | None:
-    steps = folder.split("/") if folder else []
-    for step in target.split("/"):
-        if step == "..":
-            if not steps:
-                return None
-            steps.pop()
-        elif step not in ("", "."):
-            steps.append(step)
-    return "/".join(steps)

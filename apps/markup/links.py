@@ -94,12 +94,12 @@ def candidates(href: str, source_path: str, roots: Sequence[str] = ()) -> Candid
         return Candidates(places=((1, source_path),))
     places: list[tuple[int, str]] = []
     if not path.startswith("/"):
-        place = _joined(source_path.rpartition("/")[0], path)
+        place = joined(source_path.rpartition("/")[0], path)
         if place is None:
             return Candidates(outside=True)
         places.append((1, place))
     # Read from a root the path may not climb above that root either.
-    inner = _joined("", path)
+    inner = joined("", path)
     if inner is not None:
         tried = ("", *roots) if path.startswith("/") else ("",)
         places += [(5, f"{root.strip('/')}/{inner}".strip("/")) for root in tried]
@@ -116,7 +116,7 @@ def _decoded(path: str) -> str:
         return path
 
 
-def _joined(folder: str, path: str) -> str | None:
+def joined(folder: str, path: str) -> str | None:
     """The path from the root, without ``.`` and ``..``; None when it climbs above the root.
 
     SECURITY: the only place where a link becomes a key, so ``../../etc/passwd`` and ``%2e%2e/`` end here.

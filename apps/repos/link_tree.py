@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-import re
-import unicodedata
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import unquote
@@ -16,14 +14,17 @@ from apps.markup.anchors import match_fragment, slugify
 from apps.markup.edge_types import EDGE_TYPES
 from apps.markup.links import DOCUMENT_ENDINGS, Candidates, KeyGroup, candidates
 from apps.markup.nearest import NearestNames
+from apps.markup.page_names import (
+    LINES,
+    SHOWN_CANDIDATES,
+    SUGGESTED_AT_MOST,
+    PageNames,
+    names_other_source,
+    wiki_fragment,
+)
 from apps.repos.hosts import own_path
 
 FOLDER_PAGES = ("index", "README", "_index")
-SHOWN_CANDIDATES = 10
-SUGGESTED_AT_MOST = 500
-"""Addresses of one run for which a near name is looked for; more say that a whole tree is missing."""
-LINES = re.compile(r"L\d+(?:-L?\d+)?")
-BLANKS = re.compile(r"[\s_]+")
 
 RESOLVED, ANCHOR_MISSING, ASSET, EXTERNAL, BROKEN = "resolved", "anchor missing", "asset", "external", "broken"
 
@@ -78,27 +79,11 @@ class LinkTree:
         self.folders = _folders(self.paths)
         self.roots = tuple(dict.fromkeys(root.strip("/") for root in roots))
         self.git_url = git_url
-        self._names: defaultdict[str, list[str]] = defaultdict(list)
-        self._folded_names: defaultdict[str, list[str]] = defaultdict(list)
-        self._steps: tuple[defaultdict[str, list[Page]], ...] = tuple(defaultdict(list) for _ in range(4))
+        self._names: PageNames[Page] = PageNames()
         self._suggestions = 0
         self._nearest: dict[str, str | None] = {}
         for page in pages:
-            self._learn(page)
-
-    def _learn(self, page: Page) -> None:
-        name = posixpath.basename(page.path)
-        stem = name.rsplit(".", 1)[0] if "." in name.lstrip(".") else name
-        for word in dict.fromkeys((name, stem)):
-            self._names[word].append(page.path)
-            self._folded_names[word.casefold()].append(page.path)
-        slugs, aliases, stems, titles = self._steps
-        if page.slug:
-            slugs[name_key(page.slug)].append(page)
-        for alias in page.aliases:
-            aliases[name_key(alias)].append(page)
-        stems[name_key(name)].append(page)
-        titles[name_key(page.title)].append(page)
+            self._names.learn(page.path, page)
 
     def resolve(self, source: Page, link: Written) -> Resolution:
         """Where ``link`` on ``source`` leads; asks nothing but this tree."""
@@ -155,7 +140,7 @@ class LinkTree:
         """The paths that one of the keys means."""
         if group.match == "exact":
             return self.paths.intersection(group.keys) if group.rule else set()
-        known = {"fold": self._folded, "name": self._names, "name_fold": self._folded_names}[group.match]
+        known = {"fold": self._folded, "name": self._names.files, "name_fold": self._names.folded_files}[group.match]
         return {path for key in group.keys if key in known for path in known[key]}
 
     def _wiki(self, source: Page, link: Written) -> Resolution:
@@ -166,29 +151,17 @@ class LinkTree:
             if link.rel_type.replace("-", "_") not in EDGE_TYPES:
                 return Resolution(BROKEN, "unknown type", 9)
         name = name.strip()
-        prefix, colon, rest = name.partition(":")
-        if colon and rest and " " not in name and re.fullmatch(r"[A-Za-z0-9._/~-]+", prefix):
-            return Resolution(EXTERNAL)  # a page of another source: the graph's matter
-        fragment = heading if heading.startswith("^") else slugify(heading) if heading else ""
+        if names_other_source(name):
+            return Resolution(EXTERNAL)
+        fragment = wiki_fragment(heading)
         if not name:
             return self._at(source.path, fragment, rule)
-        for hits in self._steps_of(name, source.path):
+        for hits in self._names.steps(name, lambda: self._pages_at(name, source.path)):
             if len(hits) == 1:
                 return self._at(hits[0].path, fragment, rule)
             if hits:
                 return _ambiguous(rule, [page.path for page in hits])
         return Resolution(BROKEN, "not found", suggestion=self._near(name))
-
-    def _steps_of(self, name: str, source_path: str) -> Iterator[list[Page]]:
-        """The steps of a name, canonical pages first within each: slug, alias, path, stem, title."""
-        key, last = name_key(name), name_key(name.rsplit("/", 1)[-1])
-        slugs, aliases, stems, titles = self._steps
-        yield _preferred(slugs.get(key, []))
-        yield _preferred(aliases.get(key, []))
-        yield self._pages_at(name, source_path)
-        if "/" not in name:
-            yield _preferred(stems.get(last, []))
-        yield _preferred(titles.get(key, []))
 
     def _pages_at(self, name: str, source_path: str) -> list[Page]:
         for group in candidates(name, source_path).groups():
@@ -222,11 +195,11 @@ class LinkTree:
         if name not in self._nearest:
             self._nearest[name] = self._near_names.find(name)
         near = self._nearest[name]
-        return min(self._names[near]) if near else ""
+        return min(self._names.files[near]) if near else ""
 
     @cached_property
     def _near_names(self) -> NearestNames:
-        return NearestNames(self._names)
+        return NearestNames(self._names.files)
 
     @cached_property
     def _folded(self) -> dict[str, list[str]]:
@@ -255,16 +228,6 @@ def folder_page(tree: LinkTree, folder: str) -> Page | None:
     return None
 
 
-def name_key(name: str) -> str:
-    """One spelling of a name: NFC, case folded, without the ending of a text file, blanks and ``_`` as ``-``."""
-    text = unicodedata.normalize("NFC", name).strip().casefold()
-    for ending in (".markdown", ".mdx", ".md", ".rst", ".txt"):
-        if text.endswith(ending) and len(text) > len(ending):
-            text = text.removesuffix(ending)
-            break
-    return BLANKS.sub("-", text)
-
-
 def _folders(paths: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for path in paths:
@@ -273,10 +236,6 @@ def _folders(paths: Iterable[str]) -> set[str]:
             found.add(folder)
             folder = posixpath.dirname(folder)
     return found
-
-
-def _preferred(pages: list[Page]) -> list[Page]:
-    return [page for page in pages if page.canonical] or list({page.id: page for page in pages}.values())
 
 
 def _ambiguous(rule: int, paths: Iterable[str]) -> Resolution:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
@@ -12,23 +11,13 @@ from django.urls import reverse
 
 from apps.markup.parsing import parse
 from apps.markup.rendering import render, render_source
+from apps.markup.rendering.contents import RENDERED_CHARACTERS, TocEntry, contents
 from apps.markup.rendering.kept import KeptPages
 from apps.markup.rendering.resolved import Resolved
 from apps.markup.values import Asset, Decoded, Limits, Link, Skipped
 from apps.repos.models import LinkState, Repository, RepositoryDocument, RepositoryDocumentLink
 
-RENDERED_CHARACTERS = 2_000_000
-"""A longer text is shown as lines: parsing and cleaning it would take longer than a reader waits."""
-
 Answers = tuple[tuple[tuple[str, str, bool], tuple[str | None, str, str]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TocEntry:
-    level: int
-    text: str
-    anchor: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +39,7 @@ def page_body(document: RepositoryDocument, links: Iterable[RepositoryDocumentLi
     answers = _answers(document.repository, links)
     return PageBody(
         html=_html(document, answers),
-        toc=contents(document.structure),
+        toc=contents(document.structure.get("headings", ())),
         notes=notes_of(document),
         has_heading=document.kind == "repo_doc"
         and any(row["level"] == 1 and not row.get("nested") for row in document.structure.get("headings", ())),
@@ -121,17 +110,6 @@ def link_answer(repository: Repository, link: RepositoryDocumentLink) -> tuple[s
         return reverse(name, args=[repository.slug, link.target_path]) + fragment, "asset", ""
     near = f"; did you mean {link.suggestion}?" if link.suggestion else ""
     return None, "broken", f"not found in this repository{near}"
-
-
-def contents(structure: Mapping[str, Any]) -> list[TocEntry]:
-    """The headings of levels 2 to 4, and those of level 1 when there are several."""
-    headings = [
-        TocEntry(int(row["level"]), str(row["text"]), str(row["anchor"]), int(row["line"]))
-        for row in structure.get("headings", ())
-        if row.get("anchor") and not row.get("nested")
-    ]
-    titles = sum(heading.level == 1 for heading in headings)
-    return [heading for heading in headings if 2 <= heading.level <= 4 or (heading.level == 1 and titles > 1)]
 
 
 def notes_of(document: RepositoryDocument) -> list[str]:
