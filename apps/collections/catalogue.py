@@ -13,6 +13,7 @@ from django.db.models import Count, Q, QuerySet
 from apps.access.errors import NotFound
 from apps.access.querysets import first_or_absent
 from apps.collections.models import Collection, Document, DocumentLink
+from apps.indexing.outlines import Outlined
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
@@ -70,17 +71,6 @@ def document_at(viewer: Viewer, collection: Collection, location: str) -> Place:
         if document is not None:
             return Place(document, anchor)
     return Place(first_or_absent(rows, pk=bare.partition("#")[0]), bare.partition("#")[2])
-
-
-@dataclass(frozen=True, slots=True)
-class Outlined:
-    """A document as an outline needs it. ``headings`` are those of its structure."""
-
-    id: uuid.UUID
-    path: str
-    title: str
-    size: int
-    headings: Sequence[dict[str, Any]]
 
 
 def outlined(viewer: Viewer, collection: Collection, path: str = "") -> list[Outlined]:

@@ -24,6 +24,7 @@ from apps.knowledge_graph import api_values as shape
 from apps.knowledge_graph import export, layout
 from apps.knowledge_graph.describing import NodeFilters, list_nodes, node_detail, picture
 from apps.knowledge_graph.lint import lint_seen
+from apps.knowledge_graph.linting.formats import as_json
 from apps.knowledge_graph.models import GraphRevision, GraphSource
 from apps.knowledge_graph.naming_sources import find_by_address, source_word
 from apps.knowledge_graph.observing import PROJECT_GRAPH
@@ -229,7 +230,7 @@ class LintView(GraphView):
             if (not wanted or finding.rule in wanted) and severity in (None, finding.severity)
         ]
         question = {**self.query, "source": str(self.source.pk)}
-        return Response(page_of_list(found, viewer=self.viewer, question=question).body(shape.present_finding))
+        return Response(page_of_list(found, viewer=self.viewer, question=question).body(as_json))
 
 
 class RevisionsView(GraphView):

@@ -20,7 +20,7 @@ from apps.knowledge_graph.describing import (
     ShownEvidence,
 )
 from apps.knowledge_graph.export import FORMATS
-from apps.knowledge_graph.linting.values import RULES, GraphFinding
+from apps.knowledge_graph.linting.values import RULES
 from apps.knowledge_graph.models import GraphRevision
 from apps.knowledge_graph.naming_sources import source_word
 from apps.knowledge_graph.reader import SeenEdge, SeenNode
@@ -324,20 +324,6 @@ def present_detail(detail: NodeDetail) -> dict[str, Any]:
         "newest": [present_node(end.node) for end in detail.newest.ends] if detail.newest else [],
         "in_circle": bool(detail.newest and detail.newest.cycle),
         "findings": [dict(each) for each in detail.findings],
-    }
-
-
-def present_finding(finding: GraphFinding) -> dict[str, Any]:
-    return {
-        "rule": finding.rule,
-        "severity": finding.severity,
-        "path": finding.path,
-        "line": finding.line,
-        "column": finding.column,
-        "message": finding.message,
-        "hint": finding.hint,
-        "related": [{"path": place.path, "line": place.line, "note": place.note} for place in finding.related],
-        "fingerprint": finding.fingerprint,
     }
 
 

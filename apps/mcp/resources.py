@@ -12,6 +12,7 @@ from apps.access.errors import NotFound, Refusal
 from apps.access.origin import current_origin
 from apps.access.tokens import tokens_of as tokens_of_user
 from apps.collections import catalogue as collections
+from apps.indexing.outlines import Outlined
 from apps.mcp.bounds import Room, fenced, one_line, slice_from, tokens_of
 from apps.mcp.freshness import line_of
 from apps.mcp.instructions import instructions
@@ -116,7 +117,7 @@ def _lead(text: str) -> str:
     return fenced(slice_from(text, 0, Room(LEAD_CHARS, MOST_TOKENS)).text, "markdown")
 
 
-def _picture(source: Any, lead: str, found: list[Any]) -> str:
+def _picture(source: Any, lead: str, found: list[Outlined]) -> str:
     """Freshness, lead, and as many lines of the tree as 3,000 tokens hold."""
     head = f"{line_of(source, timezone.now())}\n\n{lead}\n"
     rows = outline_rows(found, "", 2)

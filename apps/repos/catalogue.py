@@ -15,6 +15,7 @@ from django.db.models import Count, Q, QuerySet
 
 from apps.access.errors import NotFound
 from apps.access.querysets import first_or_absent
+from apps.indexing.outlines import Outlined
 from apps.repos import statistics
 from apps.repos.lookup import document_for
 from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentLink, RepositoryFile
@@ -139,17 +140,6 @@ def readme_of(viewer: Viewer, repository: Repository) -> RepositoryDocument:
     found: RepositoryDocument = rows.get(path=readmes[0])
     found.repository = repository
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Outlined:
-    """A document as an outline needs it. ``headings`` are those of its structure."""
-
-    id: uuid.UUID
-    path: str
-    title: str
-    size: int
-    headings: Sequence[dict[str, Any]]
 
 
 def outlined(viewer: Viewer, repository: Repository, path: str = "") -> list[Outlined]:

@@ -28,8 +28,8 @@ class QuestionInput(StrictSerializer):
     explain = Boolean(default=False, help_text="Adds the parts of the score.")
 
 
-class SearchInput(QuestionInput):
-    """A search over every readable source, or over those that are named."""
+class SourceFilters(StrictSerializer):
+    """Which sources are asked, and what of them."""
 
     sources = Listed(
         child=Text(min_length=1, max_length=300),
@@ -45,6 +45,10 @@ class SearchInput(QuestionInput):
     status = Text(max_length=LONGEST_FILTER, default="")
     since = Text(max_length=10, default="", help_text="First day, such as 2026-05-03.")
     until = Text(max_length=10, default="", help_text="Last day.")
+
+
+class SearchInput(QuestionInput, SourceFilters):
+    """A search over every readable source, or over those that are named."""
 
 
 class RepositorySearchInput(QuestionInput):
@@ -107,23 +111,13 @@ class ContextInput(StrictSerializer):
     collection = Text(max_length=100, default="", help_text="Its id.")
 
 
-class ExplainInput(StrictSerializer):
-    """A question and the document whose place in its answer is asked for."""
+class DocumentQuestion(StrictSerializer):
+    """A question, and a document that it may have found."""
 
     query = Text(max_length=MAX_QUERY_CHARS, query_text=True)
     document = Text(min_length=1, max_length=100, help_text="Its id.")
     mode = Choice(MODES, default="mixed")
-    sources = Listed(
-        child=Text(min_length=1, max_length=300),
-        max_length=MOST_SOURCES,
-        default=list,
-        help_text="`repository:host/owner/name`, `repository:id` or `collection:id`.",
-    )
-    kinds = Listed(child=Choice(KINDS), max_length=len(KINDS), default=list)
-    path = Text(max_length=LONGEST_FILTER, default="", help_text="Prefix or glob.")
-    language = Text(max_length=40, default="", help_text="Of code.")
-    tag = Text(max_length=LONGEST_FILTER, default="")
-    type = Text(max_length=LONGEST_FILTER, default="")
-    status = Text(max_length=LONGEST_FILTER, default="")
-    since = Text(max_length=10, default="", help_text="First day, such as 2026-05-03.")
-    until = Text(max_length=10, default="", help_text="Last day.")
+
+
+class ExplainInput(DocumentQuestion, SourceFilters):
+    """A question and the document whose place in its answer is asked for."""

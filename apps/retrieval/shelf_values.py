@@ -71,6 +71,41 @@ class Found:
     """Of a symbol: the last line of its comment and signature."""
 
 
+def found_without_text(
+    document: Any,
+    *,
+    layer: Layer,
+    source: SourceRef,
+    url: str,
+    language: str,
+    version: str,
+    text_time: datetime.datetime | None,
+    checked_time: datetime.datetime | None = None,
+    stale_since: datetime.datetime | None = None,
+) -> Found:
+    """A document that has no chunk: it was found by its name, and all its lines stand for it."""
+    return Found(
+        layer=layer,
+        chunk_id=0,
+        document_id=document.pk,
+        source=source,
+        url=url,
+        heading_path=(),
+        anchor="",
+        start_line=1,
+        end_line=max(document.line_count, 1),
+        start_byte=0,
+        end_byte=0,
+        text="",
+        language=language,
+        version=version,
+        text_time=text_time,
+        checked_time=checked_time,
+        stale_since=stale_since,
+        has_vector=False,
+    )
+
+
 class Shelf(Protocol):
     """How one store shows its rows."""
 

@@ -15,7 +15,17 @@ from apps.indexing.scope import Scope
 from apps.repos.discovery import Kind, is_side
 from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentChunk
 from apps.retrieval.code_shelf import CodeShelf
-from apps.retrieval.shelf_values import Candidate, Found, Shelf, has_vector, refs_of, scope_of, sources_of, within
+from apps.retrieval.shelf_values import (
+    Candidate,
+    Found,
+    Shelf,
+    found_without_text,
+    has_vector,
+    refs_of,
+    scope_of,
+    sources_of,
+    within,
+)
 from apps.retrieval.values import SourceRef
 
 KIND_OF = {
@@ -116,25 +126,16 @@ class RepositoryShelf:
             repository = one.repository
             yield (
                 bare[one.pk],
-                Found(
+                found_without_text(
+                    one,
                     layer="repo_doc",
-                    chunk_id=0,
-                    document_id=one.pk,
                     source=SourceRef(Repository.kind, repository.pk, repository.slug, repository.get_absolute_url()),
                     url=f"{repository.get_absolute_url()}/docs/{one.slug}",
-                    heading_path=(),
-                    anchor="",
-                    start_line=1,
-                    end_line=max(one.line_count, 1),
-                    start_byte=0,
-                    end_byte=0,
-                    text="",
                     language=repository.language,
                     version=repository.synced_commit or one.commit,
                     text_time=one.committed_at,
                     checked_time=repository.last_checked_at,
                     stale_since=repository.last_checked_at if one.stale else None,
-                    has_vector=False,
                 ),
             )
 
@@ -215,25 +216,14 @@ class CollectionShelf:
             collection = one.collection
             yield (
                 bare[one.pk],
-                Found(
+                found_without_text(
+                    one,
                     layer="collection",
-                    chunk_id=0,
-                    document_id=one.pk,
                     source=SourceRef(Collection.kind, collection.pk, collection.name, collection.get_absolute_url()),
                     url=f"{collection.get_absolute_url()}/documents/{one.pk}",
-                    heading_path=(),
-                    anchor="",
-                    start_line=1,
-                    end_line=max(one.line_count, 1),
-                    start_byte=0,
-                    end_byte=0,
-                    text="",
                     language=collection.language,
                     version=bytes(one.content_hash).hex()[:12],
                     text_time=one.changed_at,
-                    checked_time=None,
-                    stale_since=None,
-                    has_vector=False,
                 ),
             )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from apps.access.rest.cursors import page_of_list
 from apps.collections import catalogue as collections
+from apps.indexing.outlines import Outlined
 from apps.mcp.bounds import one_line
 from apps.mcp.errors import not_found
 from apps.mcp.freshness import line_of
@@ -37,7 +38,7 @@ def outline(call: Call) -> Reply:
     source: Any
     if call["repository"]:
         source = repos.repository_at(call.viewer, call["repository"])
-        found: Sequence[Any] = repos.outlined(call.viewer, source, path)
+        found = repos.outlined(call.viewer, source, path)
         texts: Callable[..., Mapping[uuid.UUID, str]] = repos.texts
         state: Any = source.synced_commit
         if path and not found and not repos.tracked(source, path):
@@ -87,7 +88,7 @@ def outline(call: Call) -> Reply:
     )
 
 
-def outline_rows(found: Sequence[Any], path: str, depth: int) -> list[Row]:
+def outline_rows(found: Sequence[Outlined], path: str, depth: int) -> list[Row]:
     """Every line down to ``depth``, folders and pages in the order of the reader."""
     by_id = {one.id: one for one in found}
     if path and len(found) == 1 and found[0].path == path:
