@@ -80,7 +80,7 @@ def test_verify_runs_the_checks_in_the_order_of_the_house() -> None:
 
 def test_no_file_of_the_project_names_a_registry_or_a_machine() -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
-    hosts = re.compile(r"index-url|extra-index|find-links|pypi\.org|files\.pythonhosted")
+    hosts = re.compile(r"index[-_]url|extra[-_]index|find[-_]links|pypi|files\.python")
     for name in [".ci/run", "constraints.txt", "pyproject.toml", "manage.py", "README.md"]:
         if name in listed:
             assert not hosts.search((ROOT / name).read_text()), name
