@@ -177,8 +177,10 @@ def picture_body(reader: Reader, graph: GraphSource | None, query: dict[str, Any
         max_nodes=query["nodes"],
         max_edges=query["edges"],
     )
-    links = [(edge.from_uid, edge.to_uid, float(edge.weight)) for edge in seen.edges]
-    places = layout.positions([node.uid for node in seen.nodes], links)
+    places = layout.arrange(
+        {node.uid: layout.box_width(node.label) for node in seen.nodes},
+        [(edge.from_uid, edge.to_uid) for edge in seen.edges],
+    ).shares()
     return {
         "revision": graph.revision if graph else 0,
         "nodes": [

@@ -9,14 +9,15 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
-from apps.knowledge_graph.layout import positions
+from apps.knowledge_graph.layout import LABEL_CHARS, arrange, box_width
 from apps.knowledge_graph.page_values import SIGNS, edge_id
 from apps.knowledge_graph.reader import SeenEdge, SeenNode
 
-MARGIN_X, MARGIN_Y = 70, 34
+MARGIN = 16
+MIN_WIDTH, MIN_HEIGHT = 460, 240
 RADIUS = 13
-LABEL_CHARS = 22
 ARROW = 6
+LABEL_DROP = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +104,21 @@ class Drawing:
     height: int
 
 
-def draw(
-    nodes: Sequence[SeenNode], edges: Sequence[SeenEdge], links: Links, *, focus: str = "", small: bool = False
-) -> Drawing:
-    """``focus`` is the node in the middle of attention; ``small`` for the picture on a document page."""
-    width, height = (460, 300) if small else _size(len(nodes))
+def draw(nodes: Sequence[SeenNode], edges: Sequence[SeenEdge], links: Links, *, focus: str = "") -> Drawing:
+    """``focus`` is the node in the middle of attention."""
     # Sorted, so that rows in another order give the same picture.
     by_uid = {node.uid: node for node in sorted(nodes, key=lambda node: node.uid)}
     held = sorted(
         (edge for edge in edges if edge.from_uid in by_uid and edge.to_uid in by_uid), key=lambda edge: edge.uid
     )
-    places = positions(list(by_uid), [(edge.from_uid, edge.to_uid, float(edge.weight)) for edge in held])
-    at = {
-        uid: (
-            round(MARGIN_X + x * (width - 2 * MARGIN_X), 1),
-            round(MARGIN_Y + y * (height - 2 * MARGIN_Y), 1),
-        )
-        for uid, (x, y) in places.items()
-    }
+    layout = arrange(
+        {uid: box_width(node.label) for uid, node in by_uid.items()}, [(edge.from_uid, edge.to_uid) for edge in held]
+    )
+    width = max(MIN_WIDTH, math.ceil(layout.width) + 2 * MARGIN)
+    height = max(MIN_HEIGHT, math.ceil(layout.height) + 2 * MARGIN)
+    # A circle stands above its label: the box's middle lies between them.
+    left, above = (width - layout.width) / 2, (height - layout.height) / 2 - LABEL_DROP
+    at = {uid: (round(x + left, 1), round(y + above, 1)) for uid, (x, y) in layout.at.items()}
     degrees: dict[str, int] = dict.fromkeys(by_uid, 0)
     for edge in held:
         degrees[edge.from_uid] += 1
@@ -132,12 +130,6 @@ def draw(
         counts[node.node_type] = counts.get(node.node_type, 0) + 1
     types = tuple((name, *SIGNS[name], counts[name]) for name in SIGNS if name in counts)
     return Drawing(tuple(drawn), tuple(lines), _entries(drawn, held, by_uid, links), types, width, height)
-
-
-def _size(count: int) -> tuple[int, int]:
-    """Room grows with the number of nodes: a label needs its place."""
-    side = max(0.6, math.sqrt(count / 24))
-    return int(900 * min(side, 2.2)), int(560 * min(side, 2.2))
 
 
 def _edge(

@@ -178,7 +178,7 @@ def document_panel(request: HttpRequest, document_id: UUID) -> HttpResponse:
         if graph is not None:
             around = neighbourhood(reader, graph.pk, node, depth=1, max_nodes=NEARBY_NODES)
             links = drawing.Links(QueryDict(), STATE, base)
-            context["drawn"] = drawing.draw(around.nodes, around.edges, links, focus=node.uid, small=True)
+            context["drawn"] = drawing.draw(around.nodes, around.edges, links, focus=node.uid)
         context |= {
             "outgoing": edge_lines(viewer, source, found.detail.outgoing),
             "incoming": edge_lines(viewer, source, found.detail.incoming),

@@ -146,7 +146,7 @@ def test_graph_pictures_are_the_same_each_time(fill: Any, olga: Any) -> None:
     assert all(0 <= node["x"] <= 1 and 0 <= node["y"] <= 1 for node in first["nodes"])
     cut = get(olga, collection, "subgraph?nodes=2")
     assert (len(cut["nodes"]), len(cut["edges"]), cut["total_nodes"], cut["truncated"]) == (2, 1, 4, True)
-    assert layout.positions([], []) == {}
+    assert layout.arrange({}, []).shares() == {}
 
 
 def test_graph_fact_112_and_113_absent_alike(put: Any, platform: Collection, elsewhere: Collection, olga: Any) -> None:
