@@ -21,7 +21,7 @@ ROUNDS = 60
 CLEARING_ROUNDS = 300
 HOP = 120.0
 """Length of an edge that has room, in pixels."""
-ROOM = 2.4
+ROOM = 1.9
 """Area of a part, in areas of the boxes in it: the rest is for edges."""
 STRETCH = 1.3
 """Labels are wide and screens are: parts are laid out so much wider than high."""
@@ -139,7 +139,8 @@ def _stressed(uids: Sequence[str], links: Sequence[tuple[str, str]]) -> Places:
     at = at @ axes[:, ::-1]
     # An axis may come out either way round: the node that lies farthest decides.
     signs = np.sign(at[np.abs(at).argmax(axis=0), range(2)])
-    return at * np.where(signs == 0, 1, signs)
+    turned: Places = at * np.where(signs == 0, 1, signs)
+    return turned
 
 
 def _spread(at: Places, links: Sequence[tuple[str, str]], uids: Sequence[str], sizes: Places) -> Places:
@@ -150,7 +151,8 @@ def _spread(at: Places, links: Sequence[tuple[str, str]], uids: Sequence[str], s
     span = np.maximum(at.max(axis=0) - at.min(axis=0), 1e-6)
     boxes = float(((sizes + GAP) * (BOX_HEIGHT + GAP)).sum())
     scale = max(wanted, min(math.sqrt(ROOM * boxes / float(span[0] * span[1])), 2 * wanted))
-    return at * scale * np.array([STRETCH, 1 / STRETCH])
+    spread: Places = at * scale * np.array([STRETCH, 1 / STRETCH])
+    return spread
 
 
 def _cleared(at: Places, sizes: Places) -> Places:

@@ -49,7 +49,7 @@ def test_portal_fact_30_the_order_of_rows_changes_nothing(seed: int) -> None:
 
 
 def test_a_chain_lies_level_and_in_order() -> None:
-    widths = {uid: 60.0 for uid in "abcdef"}
+    widths = dict.fromkeys("abcdef", 60.0)
     at = arrange(widths, [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "f")]).at
     across = [at[uid][0] for uid in "abcdef"]
     assert across in (sorted(across), sorted(across, reverse=True))
