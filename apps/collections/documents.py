@@ -152,7 +152,7 @@ def retitle(collection: Collection, titles: Mapping[UUID, str]) -> int:
         if document.title_override == override:
             continue
         document.title_override = override
-        document.title = override or str(document.parsed.get("title") or "") or _file_name(document.source_key)
+        document.title = title_of(override, str(document.parsed.get("title") or ""), document.source_key)
         document.save(update_fields=["title_override", "title"])
         cut = as_cut(DocumentChunk.objects.filter(document=document).order_by("chunk_index"))
         text = DocumentText(
@@ -204,7 +204,7 @@ def _prepare(
     )
     if isinstance(reading, Skipped):
         row.state, row.state_reason = DocumentState.SKIPPED, reading.reason
-        row.title = override or _file_name(incoming.source_key)
+        row.title = title_of(override, "", incoming.source_key)
         row.format, row.encoding, row.text = "text", "", ""
         row.warnings = [{"code": reading.reason, "line": 1, "column": 1, "message": reading.message}]
         chunks: tuple[Any, ...] = ()
@@ -256,7 +256,7 @@ def _describe(row: Document, reading: Ingested) -> tuple[Any, ...]:
     row.text = parsed.text
     row.format, row.encoding = parsed.format, parsed.encoding
     row.encoding_guessed, row.replaced_characters = parsed.encoding_guessed, parsed.replaced_characters
-    row.title = row.title_override or parsed.title or _file_name(row.source_key)
+    row.title = title_of(row.title_override, parsed.title, row.source_key)
     row.frontmatter = dict(parsed.frontmatter)
     row.parsed = structure(parsed)
     row.word_count, row.line_count = parsed.word_count, parsed.line_count
@@ -296,8 +296,9 @@ def _plain(values: Sequence[Any]) -> list[JsonObject]:
     return [{name: getattr(value, name) for name in names} for value in values]
 
 
-def _file_name(key: str) -> str:
-    return key.rsplit("/", 1)[-1]
+def title_of(override: str, parsed: str | None, key: str) -> str:
+    """The title given at upload, else that of the text, else the last segment of the key (``collections.md`` 2.3)."""
+    return override or parsed or key.rsplit("/", 1)[-1]
 
 
 _CONTENT = (

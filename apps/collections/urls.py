@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.collections import document_views, settings_views, upload_views, views
+from apps.collections import compare_views, document_views, settings_views, upload_views, views
 
 app_name = "collections"
 
@@ -23,6 +23,12 @@ urlpatterns = [
         name="document",
     ),
     path("docs/<uuid:collection_id>/documents/<uuid:document_id>/raw", document_views.raw, name="raw"),
+    path("docs/<uuid:collection_id>/documents/<uuid:document_id>/compare", compare_views.compare_page, name="compare"),
+    path(
+        "docs/<uuid:collection_id>/documents/<uuid:document_id>/compare/raw",
+        compare_views.compare_patch,
+        name="compare-raw",
+    ),
     path(
         "docs/<uuid:collection_id>/documents/<uuid:document_id>/trash",
         settings_views.trash_one,

@@ -44,6 +44,11 @@ STATES: dict[str, tuple[str, str]] = {
     "indexed": ("ok", "indexed"),
     "truncated": ("warn", "truncated"),
     "not_indexed": ("", "not indexed"),
+    # chunks of two versions
+    "same": ("", "as before"),
+    "added": ("ok", "added"),
+    "changed": ("info", "changed"),
+    "gone": ("bad", "gone"),
     # vectors
     "embedded": ("ok", "embedded"),
     "pending": ("", "no vector yet"),

@@ -13,6 +13,7 @@ from django.db import connection
 
 from apps.collections.models import Collection, Document
 from apps.collections.reading import close_shared_pool
+from apps.collections.uploads import upload_document
 from apps.jobs.worker import drain
 
 FILES = {
@@ -101,6 +102,18 @@ def test_journey_4_collection(visit: Any, width: int, scheme: str) -> None:
         assert f"tab={tab.lower()}" in page.url
         assert words in page.inner_text("main")
         otto.check(axe=True)
+    held = Document.objects.get(collection__name=f"Journey {width}", source_key="start.md")
+    again = FILES["start.md"].replace("make run", "make all") + "\n" + "A line without end. " * 40
+    upload_document(collection=held.collection, by=held.uploaded_by, source_key="start.md", raw=again.encode())
+    otto.go(document.removeprefix(otto.site.address))
+    page.click(".meta a:has-text('compare')")
+    assert "make all" in page.inner_text("tr.added") and "make run" in page.inner_text("tr.removed")
+    assert page.inner_text(".data tbody tr").startswith("Start\tchanged")
+    otto.check(axe=True)
+    page.select_option("select[name=from]", "2")
+    page.click("main button:has-text('Compare')")
+    assert page.locator("h2:text-is('The same version twice')").is_visible()
+    otto.check(axe=True)
     otto.go(f"{document.removeprefix(otto.site.address)}?tab=chunks")
     link = page.locator("#chunk-0 a:text-is('link')")
     link.click()
