@@ -29,6 +29,7 @@ from apps.knowledge_graph.models import (
 from apps.knowledge_graph.naming_sources import find_by_address, source_word
 from apps.knowledge_graph.observing import PROJECT_GRAPH
 from apps.knowledge_graph.storing.rebuild import rebuild
+from apps.knowledge_graph.tasks import PROPOSE_EDGES
 
 PLACES = ("source__repository", "source__collection")
 
@@ -44,7 +45,7 @@ class GraphSourceAdmin(ReadOnlyAdmin):
     list_filter = ("repository", "collection")
     list_select_related = ("repository", "collection")
     date_hierarchy = "changed_at"
-    actions = ("rebuild", "dry_run")
+    actions = ("rebuild", "dry_run", "propose")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return (
@@ -85,6 +86,13 @@ class GraphSourceAdmin(ReadOnlyAdmin):
             messages.info(request, f"{graph}: {counts} would change.")
 
         act_on_rows(request, queryset, act, done="{n} graphs were compared.")
+
+    @admin.action(description="Look for proposals now")
+    def propose(self, request: HttpRequest, queryset: Any) -> None:
+        def act(graph: GraphSource) -> None:
+            enqueue(PROPOSE_EDGES, source=_writable(graph, request), by=viewer_of(request))  # type: ignore[arg-type]
+
+        act_on_rows(request, queryset, act, done="{n} searches for proposals are queued.")
 
 
 def _writable(graph: GraphSource, request: HttpRequest) -> Any:

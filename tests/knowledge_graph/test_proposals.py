@@ -207,6 +207,10 @@ def test_admin_pages_of_the_graph(graph: GraphSource, ada: User, olga: User) -> 
             assert client.get(f"/admin/knowledge_graph/{name}/{pk}/change/").status_code == 200, name
     chosen = {"action": "dry_run", "_selected_action": [graph.pk]}
     assert b"0 nodes, 0 edges" in client.post("/admin/knowledge_graph/graphsource/", chosen, follow=True).content
+    Edge.objects.filter(provenance="inferred").delete()
+    client.post("/admin/knowledge_graph/graphsource/", {**chosen, "action": "propose"})
+    drain()
+    assert list(guesses(graph)) == ["a>decision_for>mod-session-store"]
     edge = Edge.objects.get(provenance="inferred")
     accepted = {"action": "accept", "_selected_action": [edge.pk]}
     answer = client.post("/admin/knowledge_graph/edge/", accepted, follow=True)
