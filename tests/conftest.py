@@ -5,14 +5,17 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dj_database_url
 import pytest
 from django.conf import settings
+from django.db import connection
 
 from cograph_site.postgres.database import make_database
 from cograph_site.postgres.server import Server
@@ -71,3 +74,23 @@ def _fresh_throttles() -> Iterator[None]:
     from apps.access.rest import throttles
 
     throttles.reset()
+
+
+NEEDS_A_TRANSACTION = re.compile(
+    r"\bFOR (NO KEY )?UPDATE\b|\bFOR (KEY )?SHARE\b|\bSET LOCAL\b|pg_advisory_xact_lock|INTO \"access_auditrecord",
+    re.IGNORECASE,
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_borrowed_transaction() -> Iterator[None]:
+    """Locks and audit rows need a transaction of our own: that of the test would hide its absence until production."""
+
+    def guard(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+        if NEEDS_A_TRANSACTION.search(str(sql)):
+            blocks = context["connection"].atomic_blocks
+            assert any(not block._from_testcase for block in blocks), f"outside a transaction: {str(sql)[:200]}"
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(guard):
+        yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.http import StreamingHttpResponse
 from rest_framework.response import Response
 
@@ -267,7 +268,8 @@ class ExportView(GraphView):
         reader, graph = self.open()
         viewer = self.viewer
         by = viewer if rules.is_signed_in(viewer) and isinstance(viewer, User) else None
-        audit.record(audit.Act.EXPORTED, by=by, target=self.source, after={"graph": self.query["format"]})
+        with transaction.atomic():
+            audit.record(audit.Act.EXPORTED, by=by, target=self.source, after={"graph": self.query["format"]})
         nodes, edges = export.reader_rows(reader, graph)
         pieces = export.write(
             self.query["format"], source_word(self.source), graph.revision if graph else 0, nodes, edges

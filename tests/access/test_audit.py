@@ -20,7 +20,8 @@ REFUSED = (InternalError, DatabaseError)
 @pytest.fixture
 def row(db: None) -> AuditRecord:
     user = User.objects.create_user("dana")
-    with acting(Origin(how="token", request_id="r" * 32, address="203.0.113.7", token_id="t")):
+    origin = Origin(how="token", request_id="r" * 32, address="203.0.113.7", token_id="t")
+    with acting(origin), transaction.atomic():
         return audit.record(audit.Act.EXPORTED, by=user, target=("repository", "1", "a"), after={"n": 1})
 
 
@@ -53,7 +54,8 @@ def test_deleting_the_actor_keeps_the_row(row: AuditRecord) -> None:
 
 def test_retention_prunes_what_is_old_and_then_the_lock_holds_again(row: AuditRecord) -> None:
     now = timezone.now()
-    old = AuditRecord.objects.create(act=audit.Act.EXPORTED, how="system", time=now - datetime.timedelta(days=401))
+    with transaction.atomic():
+        old = AuditRecord.objects.create(act=audit.Act.EXPORTED, how="system", time=now - datetime.timedelta(days=401))
     assert audit.prune(before=now - datetime.timedelta(days=400)) == 1
     assert not AuditRecord.objects.filter(pk=old.pk).exists()
     with pytest.raises(REFUSED), transaction.atomic():

@@ -157,5 +157,6 @@ def test_graph_fact_124_before_and_after(platform: Collection) -> None:
     from apps.knowledge_graph.observing import forget_documents
 
     document = Document.objects.get(source_key="p.md")
-    forget_documents("collection", platform.pk, [document.pk])
+    with transaction.atomic():
+        forget_documents("collection", platform.pk, [document.pk])
     assert "p" not in {node.uid for node in graph_at(graph, 3).nodes}
