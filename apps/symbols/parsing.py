@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import cast
 
 from tree_sitter import Node
 
 from apps.symbols.languages import grammar_for
-from apps.symbols.languages.base import Grammar, chain, text_of
-from apps.symbols.literals import find_documents
-from apps.symbols.values import (
-    DocumentLiteral,
-    NotParsed,
-    ParsedCode,
-    Reference,
-    ReferenceKind,
-    Symbol,
-    SymbolKind,
-    Unit,
-)
-
-N = TypeVar("N")
+from apps.symbols.languages.base import Grammar, text_of
+from apps.symbols.references import Places, literals, references
+from apps.symbols.values import NotParsed, ParsedCode, Symbol, SymbolKind, Unit
 
 MAX_CODE_BYTES = 8_388_608
 MINIFIED_AVERAGE_CHARS = 400
@@ -32,7 +20,6 @@ _GENERATED = re.compile(
     r"(?:@generated\b|code generated .{0,80}do not edit|auto-?generated.{0,60}do not (?:edit|modify))",
     re.IGNORECASE | re.MULTILINE,
 )
-_RAW_PREFIX = re.compile(r"[A-Za-z]*r[A-Za-z]*[\"'#]|`", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -40,10 +27,9 @@ class _Definition:
     kind: SymbolKind
     name: str
     node: Node
+    outer: Node
     start: int
     end: int
-    first_line: int
-    last_line: int
 
 
 def parse_code(text: str, path: str) -> ParsedCode | NotParsed:
@@ -70,52 +56,60 @@ def _is_minified(text: str) -> bool:
     return max(map(len, text.split("\n"))) > 5_000
 
 
+def _is_generated(beginning: str) -> bool:
+    return "generated" in beginning.lower() and _GENERATED.search(beginning) is not None
+
+
 class _Reader:
     def __init__(self, grammar: Grammar, path: str, text: str, data: bytes, root: Node) -> None:
         self.grammar = grammar
         self.path = path
         self.text = text
-        self.data = data
-        self.lines = data.split(b"\n")
+        self.places = Places(data)
         self.root = root
         self.definitions: dict[int, _Definition] = {}
-        self.calls: list[tuple[int, Node, ReferenceKind]] = []
+        self.calls: list[Node] = []
+        self.invocations: list[Node] = []
+        self.bases: list[Node] = []
         self.import_nodes: list[Node] = []
-        self.strings: list[Node] = []
 
     def read(self) -> ParsedCode:
         self._collect()
         package = self.grammar.package(self.path, self.root)
-        symbols, places = self._symbols(package)
+        symbols, spans = self._symbols(package)
         imports = [entry for node in self.import_nodes for entry in self.grammar.imports(node)]
         return ParsedCode(
             path=self.path,
             language=self.grammar.name,
             symbols=tuple(symbols),
-            references=tuple(self._references(places)),
+            references=tuple(references(self.grammar, self.places, spans, self.calls, self.invocations, self.bases)),
             imports=tuple(dict.fromkeys(imports)),
-            literals=tuple(self._literals(places)),
+            literals=tuple(literals(self.grammar, self.root, self.places, spans)),
             package=package,
             error_line=_first_error(self.root),
-            generated=bool(_GENERATED.search(self.text[:2000])),
+            generated=_is_generated(self.text[:2000]),
         )
 
     def _collect(self) -> None:
-        for _, captures in self.grammar.matches(self.root):
-            for capture, nodes in captures.items():
-                if capture.startswith("def."):
-                    node = nodes[0]
-                    outer = self.grammar.outer(node)
-                    for name in self.grammar.names(node, captures["name"]):
-                        self._define(cast("SymbolKind", capture[4:]), text_of(name), node, outer, name.start_byte)
-                elif capture == "call":
-                    self.calls += [(node.start_byte, node, "calls") for node in nodes]
-                elif capture == "base":
-                    self.calls += [(node.start_byte, node, "inherits") for node in nodes]
-                elif capture == "import":
-                    self.import_nodes += nodes
-                elif capture == "string":
-                    self.strings += nodes
+        plain = {
+            "call": self.calls,
+            "invocation": self.invocations,
+            "base": self.bases,
+            "import": self.import_nodes,
+        }
+        tags: dict[int, str] = {}
+        for pattern, captures in self.grammar.matches(self.root):
+            tag = tags.get(pattern)
+            if tag is None:
+                tag = next(capture for capture in captures if capture in plain or capture.startswith("def."))
+                tags[pattern] = tag
+            if tag in plain:
+                plain[tag] += captures[tag]
+                continue
+            node = captures[tag][0]
+            outer = self.grammar.outer(node)
+            for name in self.grammar.names(node, captures["name"]):
+                self._define(cast("SymbolKind", tag[4:]), text_of(name), node, outer, name.start_byte)
 
     def _define(self, kind: SymbolKind, name: str, node: Node, outer: Node, key: int) -> None:
         kind = self.grammar.refine(kind, name, node)
@@ -123,10 +117,7 @@ class _Reader:
         # Two patterns may meet in one place (a variable that holds a function): the more telling kind stays.
         if known is not None and known.kind not in {"variable", "constant", "field"}:
             return
-        last = outer.end_point[0] + (1 if outer.end_point[1] or outer.end_byte == outer.start_byte else 0)
-        self.definitions[key] = _Definition(
-            kind, name, node, outer.start_byte, outer.end_byte, outer.start_point[0] + 1, last
-        )
+        self.definitions[key] = _Definition(kind, name, node, outer, *outer.byte_range)
 
     def _symbols(self, package: str) -> tuple[list[Symbol], list[tuple[int, int, int]]]:
         grammar = self.grammar
@@ -135,11 +126,11 @@ class _Reader:
         stem = self.path.rsplit("/", 1)[-1].split(".", 1)[0]
         symbols = [
             Symbol("module", module.rsplit(grammar.separator, 1)[-1] or stem, module or stem, "",
-                   grammar.doc(self.root) if grammar.name == "python" else "", 1, max(lines, 1), 0,
+                   grammar.doc(self.root, self.root) if grammar.name == "python" else "", 1, max(lines, 1), 0,
                    self.root.end_byte, None, True, grammar.is_test_file(self.path))
         ]  # fmt: skip
         test_file = symbols[0].test
-        places: list[tuple[int, int, int]] = []
+        spans: list[tuple[int, int, int]] = []
         stack: list[tuple[int, int, int]] = []  # end byte, index, start byte
         # Equal ranges: the definition found at the earlier place is the outer one.
         for definition in sorted(self.definitions.values(), key=lambda entry: (entry.start, -entry.end)):
@@ -159,10 +150,10 @@ class _Reader:
                 else owner or (holder.qualified_name if parent or module else "")
             )
             name = definition.name
-            exported = grammar.exported(name, definition.node) and (
+            exported = grammar.exported(name, definition.node, definition.outer) and (
                 parent == 0 or (holder.exported and holder.kind not in {"function", "method", "constructor"})
             )
-            places.append((definition.start, definition.end, len(symbols)))
+            spans.append((definition.start, definition.end, len(symbols)))
             stack.append((definition.end, len(symbols), definition.start))
             symbols.append(
                 Symbol(
@@ -170,9 +161,9 @@ class _Reader:
                     name=name,
                     qualified_name=f"{prefix}{grammar.separator}{name}" if prefix else name,
                     signature=grammar.signature(definition.node),
-                    doc=grammar.doc(definition.node),
-                    start_line=definition.first_line,
-                    end_line=max(definition.first_line, definition.last_line),
+                    doc=grammar.doc(definition.node, definition.outer),
+                    start_line=self.places.line(definition.start),
+                    end_line=self.places.line(max(definition.start, definition.end - 1)),
                     start_byte=definition.start,
                     end_byte=definition.end,
                     parent=parent,
@@ -180,66 +171,7 @@ class _Reader:
                     test=test_file or name.startswith("test_"),
                 )
             )
-        return symbols, places
-
-    def _references(self, places: list[tuple[int, int, int]]) -> list[Reference]:
-        found: list[Reference] = []
-        for node, kind, symbol in _inside(sorted(self.calls, key=lambda entry: entry[0]), places):
-            target = node
-            if node.type == "method_invocation":  # Java: object and name are apart
-                holder, name = node.child_by_field_name("object"), node.child_by_field_name("name")
-                written = (chain(holder) if holder is not None else None), text_of(name) if name is not None else ""
-                if written[1]:
-                    before = written[0]
-                    qualifier = ".".join(part for part in before if part) if before else ("?" if holder else "")
-                    found.append(
-                        Reference(kind, written[1], qualifier, node.start_point[0] + 1, symbol, "", self._column(node))
-                    )
-                continue
-            pair = chain(target)
-            if pair is not None:
-                subject = self.grammar.subject(target) if kind == "inherits" else ""
-                found.append(
-                    Reference(kind, pair[1], pair[0], target.end_point[0] + 1, symbol, subject, self._column(target))
-                )
-        return found
-
-    def _column(self, node: Node) -> int:
-        """Column of the node's first character, from 1; tree-sitter counts bytes."""
-        row, column = node.start_point
-        return len(self.lines[row][:column].decode("utf-8", "replace")) + 1
-
-    def _literals(self, places: list[tuple[int, int, int]]) -> list[DocumentLiteral]:
-        found: list[DocumentLiteral] = []
-        likely = [
-            node
-            for node in self.strings
-            if b".m" in (node.text or b"").lower() or b".rst" in (node.text or b"").lower()
-        ]
-        ordered = sorted(((node.start_byte, node, "string") for node in likely), key=lambda entry: entry[0])
-        for node, _, symbol in _inside(ordered, places):
-            text = text_of(node)
-            found += find_documents(
-                text, node.start_point[0] + 1, self._column(node), symbol, raw=bool(_RAW_PREFIX.match(text))
-            )
-        return list(dict.fromkeys(found))
-
-
-def _inside(
-    entries: Iterable[tuple[int, Node, N]], places: list[tuple[int, int, int]]
-) -> Iterator[tuple[Node, N, int]]:
-    """Each entry with the index of the innermost symbol around it: one sweep over both, in source order."""
-    stack: list[tuple[int, int]] = []
-    upcoming = 0
-    for start, node, tag in entries:
-        while upcoming < len(places) and places[upcoming][0] <= start:
-            while stack and stack[-1][0] <= places[upcoming][0]:
-                stack.pop()
-            stack.append(places[upcoming][1:])
-            upcoming += 1
-        while stack and stack[-1][0] <= start:
-            stack.pop()
-        yield node, tag, stack[-1][1] if stack else 0
+        return symbols, spans
 
 
 def _first_error(root: Node) -> int | None:

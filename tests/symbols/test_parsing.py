@@ -223,3 +223,37 @@ def test_units_are_top_level_symbols_with_members() -> None:
         ("_hidden", ["inner"]),
         ("RATE", []),
     ]
+
+
+@pytest.mark.parametrize(
+    ("literal", "said"),
+    [
+        ('"""Plain."""', "Plain."),
+        ("'''Single.'''", "Single."),
+        ('"One line."', "One line."),
+        ('"""An \\"escape\\" \\u00e4."""', 'An "escape" \u00e4.'),
+        ('r"""Raw \\d."""', "Raw \\d."),
+        ('b"""Bytes."""', ""),
+        ('f"""Not {plain}."""', ""),
+        ('"""Two""" " parts."', ""),
+    ],
+)
+def test_python_docstrings_are_what_the_literal_says(literal: str, said: str) -> None:
+    code = parse(f"# a comment\n\ndef run():\n    # another\n    {literal}\n", "a.py")
+    assert by_name(code)["a.run"].doc == said
+
+
+@pytest.mark.parametrize(
+    ("comment", "said"),
+    [
+        ("// One.\n//  Two.\n", "One.\n Two."),
+        ("/** Only. **/\n", "Only."),
+        ("/*\n * First.\n *   Second. */\n", "First.\n  Second."),
+        ("/**\n\tno star\n */\n", "no star"),
+        ("/*\n" + " * x\n" * 3_000 + " */\n", None),
+    ],
+)
+def test_comments_lose_their_marks(comment: str, said: str | None) -> None:
+    code = parse(f"{comment}export function run() {{}}\n", "a.ts")
+    doc = by_name(code)["a.run"].doc
+    assert doc == said if said is not None else len(doc) <= 2000

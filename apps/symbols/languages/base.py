@@ -12,12 +12,13 @@ from apps.symbols.values import Import, SymbolKind
 
 MAX_SIGNATURE_CHARS = 500
 MAX_DOC_CHARS = 2000
+LONGEST_CHAIN = 800
+"""Bytes of a reference that are looked at: of a longer one its end."""
 
-_BLANKS = re.compile(r"\s+")
 _CHAIN = re.compile(r"[\w$]+(?:(?:\.|::|\?\.|->)[\w$]+)*\Z")
 _LAST = re.compile(r"([\w$]+)\s*\Z")
 _SEPARATORS = re.compile(r"\?\.|::|->")
-_COMMENT_MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*+/|\*|//[/!]?|#+)?[ \t]?|[ \t]*\*+/[ \t]*$", re.MULTILINE)
+_MARKS = re.compile(r"\n[ \t]*(?:/\*\*?|\*+/|\*|//[/!]?|#+)?[ \t]?")
 
 
 def text_of(node: Node) -> str:
@@ -25,12 +26,14 @@ def text_of(node: Node) -> str:
 
 
 class Grammar:
-    """One language. Captures of ``query``: ``def.<kind>`` with ``name``, ``call``, ``base``, ``import``, ``string``."""
+    """One language. Captures of ``query``: ``def.<kind>`` with ``name``, ``call`` (a chain of names), ``invocation``
+    (a call whose parts stand apart), ``base``, ``import``. ``strings`` are the node types of string literals."""
 
     name: ClassVar[str]
     extensions: ClassVar[tuple[str, ...]]
     separator: ClassVar[str] = "."
     query: ClassVar[str]
+    strings: ClassVar[tuple[str, ...]] = ("string",)
     scopes: ClassVar[frozenset[SymbolKind]] = frozenset({"class", "interface", "struct", "enum", "trait"})
     """Kinds whose functions are methods."""
     comment_types: ClassVar[frozenset[str]] = frozenset({"comment", "line_comment", "block_comment"})
@@ -46,11 +49,21 @@ class Grammar:
     def compiled(self) -> Query:
         return Query(self.language, self.query)
 
+    @cached_property
+    def of_strings(self) -> Query:
+        return Query(self.language, f"[{' '.join(f'({kind})' for kind in self.strings)}] @string")
+
     def parser(self) -> Parser:
         return Parser(self.language)
 
     def matches(self, root: Node) -> list[tuple[int, dict[str, list[Node]]]]:
         return QueryCursor(self.compiled).matches(root)
+
+    def strings_between(self, root: Node, start: int, end: int) -> list[Node]:
+        """The string literals that touch a range of bytes."""
+        cursor = QueryCursor(self.of_strings)
+        cursor.set_byte_range(start, end)
+        return cursor.captures(root).get("string", [])
 
     # What a language may say differently
 
@@ -73,11 +86,15 @@ class Grammar:
     def refine(self, kind: SymbolKind, name: str, node: Node) -> SymbolKind:
         return kind
 
-    def exported(self, name: str, node: Node) -> bool:
+    def exported(self, name: str, node: Node, outer: Node) -> bool:
         return True
 
     def imports(self, node: Node) -> list[Import]:
         return []
+
+    def invocation(self, node: Node) -> tuple[str, str] | None:
+        """(qualifier, name) of an ``invocation``."""
+        return None
 
     def is_test_file(self, path: str) -> bool:
         parts = path.lower().split("/")
@@ -106,13 +123,13 @@ class Grammar:
         """The definition up to its body or value, blanks collapsed: what a caller must know."""
         body = self.body(node)
         raw = (node.text or b"")[: (body.start_byte if body is not None else node.end_byte) - node.start_byte]
-        text = _BLANKS.sub(" ", raw.decode("utf-8", "replace")).strip()
+        text = " ".join(raw.decode("utf-8", "replace").split())
         return text.rstrip("{:=;").strip()[:MAX_SIGNATURE_CHARS]
 
-    def doc(self, node: Node) -> str:
+    def doc(self, node: Node, outer: Node) -> str:
         """The comment right above a definition."""
         lines: list[str] = []
-        below = self.outer(node)
+        below = outer
         comment = below.prev_sibling
         while comment is not None and comment.type in self.comment_types:
             if comment.end_point[0] + 1 < below.start_point[0] and not text_of(comment).endswith("\n"):
@@ -123,22 +140,33 @@ class Grammar:
 
 
 def clean_comment(text: str) -> str:
-    return _COMMENT_MARKS.sub("", text).strip()[:MAX_DOC_CHARS]
+    """The words of a comment, without the marks of its lines."""
+    if not text:
+        return ""
+    said = _MARKS.sub("\n", f"\n{text}")
+    if "*/" in said:
+        said = "\n".join(map(_without_end, said.split("\n")))
+    return said.strip()[:MAX_DOC_CHARS]
 
 
-def chain(node: Node) -> tuple[str, str] | None:
-    """(qualifier, name) of a reference as written: ``a.b.c`` gives (``a.b``, ``c``), ``f().x`` gives (``?``, ``x``)."""
-    text = text_of(node)
-    if len(text) > 200:
-        text = text[-200:]
-        plain = False
-    else:
-        plain = True
-    for opening in "<[":
-        if plain and opening in text and text.endswith((">", "]")):
-            text = text.split(opening, 1)[0]
+def _without_end(line: str) -> str:
+    bare = line.rstrip(" \t")
+    return bare[:-1].rstrip("*").rstrip(" \t") if bare.endswith("*/") else line
+
+
+def chain(text: str, *, whole: bool = True) -> tuple[str, str] | None:
+    """(qualifier, name) of a reference as written: ``a.b.c`` gives (``a.b``, ``c``), ``f().x`` gives (``?``, ``x``).
+
+    Without ``whole`` it is only the end of what is written.
+    """
+    if text.isidentifier() and whole:
+        return "", text
+    if whole:
+        for opening in "<[":
+            if opening in text and text.endswith((">", "]")):
+                text = text.split(opening, 1)[0]
     text = text.strip()
-    if plain and _CHAIN.match(text):
+    if whole and _CHAIN.match(text):
         parts = _SEPARATORS.sub(".", text).split(".")
         return ".".join(parts[:-1]), parts[-1]
     last = _LAST.search(text)

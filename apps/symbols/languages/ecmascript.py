@@ -30,12 +30,12 @@ _SHARED = f"""
 (export_statement source: (string)) @import
 (lexical_declaration (variable_declarator value: (call_expression function: (identifier) @require
   (#eq? @require "require")))) @import
-(string) @string
-(template_string) @string
 """
 
 
 class _EcmaScript(Grammar):
+    strings = ("string", "template_string")
+
     def package(self, path: str, root: Node) -> str:
         return path.rsplit(".", 1)[0].removesuffix(".d")
 
@@ -54,14 +54,14 @@ class _EcmaScript(Grammar):
             return "constructor"
         if kind == "variable":
             declaration = node.parent
-            if declaration is not None and text_of(declaration).startswith("const"):
+            keyword = declaration.child(0) if declaration is not None else None
+            if keyword is not None and keyword.type == "const":
                 return "constant"
         return kind
 
-    def exported(self, name: str, node: Node) -> bool:
+    def exported(self, name: str, node: Node, outer: Node) -> bool:
         if name.startswith("#"):
             return False
-        outer = self.outer(node)
         if outer.type in {"export_statement", "ambient_declaration"}:
             return True
         if node.type in {

@@ -27,9 +27,8 @@ class Go(Grammar):
     (type_spec type: (struct_type (field_declaration_list (field_declaration !name type: (_) @base))))
     (type_spec type: (interface_type (type_elem . [(type_identifier) (qualified_type)] @base .)))
     (import_spec) @import
-    (interpreted_string_literal) @string
-    (raw_string_literal) @string
     """
+    strings = ("interpreted_string_literal", "raw_string_literal")
 
     def load(self) -> Language:
         return Language(tree_sitter_go.language())
@@ -66,7 +65,7 @@ class Go(Grammar):
         text = text_of(receiver).strip("() ")
         return text.split("[", 1)[0].split()[-1].lstrip("*") if text else ""
 
-    def exported(self, name: str, node: Node) -> bool:
+    def exported(self, name: str, node: Node, outer: Node) -> bool:
         return name[:1].isupper()
 
     def is_test_file(self, path: str) -> bool:

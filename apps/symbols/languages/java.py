@@ -3,7 +3,7 @@ from __future__ import annotations
 import tree_sitter_java
 from tree_sitter import Language, Node
 
-from apps.symbols.languages.base import Grammar, text_of
+from apps.symbols.languages.base import LONGEST_CHAIN, Grammar, chain, text_of
 from apps.symbols.values import Import, SymbolKind
 
 
@@ -19,14 +19,14 @@ class Java(Grammar):
     (method_declaration name: (identifier) @name) @def.method
     (constructor_declaration name: (identifier) @name) @def.constructor
     (field_declaration declarator: (variable_declarator name: (identifier) @name)) @def.field
-    (method_invocation name: (identifier) @callname) @call
+    (method_invocation name: (identifier)) @invocation
     (object_creation_expression type: (_) @call)
     (superclass (_) @base)
     (super_interfaces (type_list (_) @base))
     (extends_interfaces (type_list (_) @base))
     (import_declaration) @import
-    (string_literal) @string
     """
+    strings = ("string_literal",)
 
     def load(self) -> Language:
         return Language(tree_sitter_java.language())
@@ -46,7 +46,7 @@ class Java(Grammar):
             return declarator.child_by_field_name("value") if declarator is not None else None
         return super().body(node)
 
-    def exported(self, name: str, node: Node) -> bool:
+    def exported(self, name: str, node: Node, outer: Node) -> bool:
         parent = node.parent
         if parent is not None and parent.type == "interface_body":
             return True
@@ -54,6 +54,15 @@ class Java(Grammar):
 
     def is_test_file(self, path: str) -> bool:
         return path.endswith(("Test.java", "Tests.java", "IT.java")) or super().is_test_file(path)
+
+    def invocation(self, node: Node) -> tuple[str, str] | None:
+        holder, name = node.child_by_field_name("object"), node.child_by_field_name("name")
+        if name is None:
+            return None
+        if holder is None:
+            return "", text_of(name)
+        before = chain(text_of(holder)) if holder.end_byte - holder.start_byte <= LONGEST_CHAIN else None
+        return ".".join(part for part in before if part) if before else "?", text_of(name)
 
     def imports(self, node: Node) -> list[Import]:
         line = node.start_point[0] + 1

@@ -8,6 +8,9 @@ from tree_sitter import Language, Node
 from apps.symbols.languages.base import MAX_DOC_CHARS, Grammar, dotted_path, text_of
 from apps.symbols.values import Import, SymbolKind
 
+MOST_COMMENTS = 1000
+"""Above a docstring: each look at a child counts from the first one."""
+
 
 class Python(Grammar):
     name = "python"
@@ -23,7 +26,6 @@ class Python(Grammar):
     (class_definition superclasses: (argument_list [(identifier) (attribute) (subscript)] @base))
     (import_statement) @import
     (import_from_statement) @import
-    (string) @string
     """
 
     def load(self) -> Language:
@@ -40,24 +42,19 @@ class Python(Grammar):
     def refine(self, kind: SymbolKind, name: str, node: Node) -> SymbolKind:
         return "constant" if kind == "variable" and name.isupper() else kind
 
-    def exported(self, name: str, node: Node) -> bool:
+    def exported(self, name: str, node: Node, outer: Node) -> bool:
         return not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
 
-    def doc(self, node: Node) -> str:
+    def doc(self, node: Node, outer: Node) -> str:
         body = node if node.type == "module" else node.child_by_field_name("body")
         if body is None:
             return ""
-        first = next((child for child in body.named_children if child.type != "comment"), None)
-        if first is None or first.type != "expression_statement":
-            return ""
-        string = first.named_children[0] if first.named_children else None
+        ahead = range(min(body.named_child_count, MOST_COMMENTS))
+        first = next((child for child in map(body.named_child, ahead) if child and child.type != "comment"), None)
+        string = first.named_child(0) if first and first.type == "expression_statement" else None
         if string is None or string.type != "string":
             return ""
-        try:
-            value = ast.literal_eval(text_of(string))
-        except (ValueError, SyntaxError, MemoryError):
-            return ""
-        return str(value).strip()[:MAX_DOC_CHARS] if isinstance(value, str) else ""
+        return _value(text_of(string)).strip()[:MAX_DOC_CHARS]
 
     def imports(self, node: Node) -> list[Import]:
         line = node.start_point[0] + 1
@@ -84,3 +81,15 @@ class Python(Grammar):
         if any(child.type == "wildcard_import" for child in node.named_children):
             found.append(Import(module, "*", "*", line))
         return found
+
+
+def _value(literal: str) -> str:
+    """What a string literal says; empty for bytes and for what is no plain literal."""
+    quotes = literal[:3]
+    if quotes in {'"""', "'''"} and len(literal) >= 6 and literal.endswith(quotes) and "\\" not in literal:
+        return literal[3:-3]
+    try:
+        value = ast.literal_eval(literal)
+    except (ValueError, SyntaxError, MemoryError):
+        return ""
+    return value if isinstance(value, str) else ""

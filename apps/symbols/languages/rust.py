@@ -30,9 +30,8 @@ class Rust(Grammar):
     (impl_item trait: (_) @base)
     (trait_item bounds: (trait_bounds (_) @base))
     (use_declaration) @import
-    (string_literal) @string
-    (raw_string_literal) @string
     """
+    strings = ("string_literal", "raw_string_literal")
 
     def load(self) -> Language:
         return Language(tree_sitter_rust.language())
@@ -57,7 +56,7 @@ class Rust(Grammar):
         of = block.child_by_field_name("type")
         return text_of(of).split("<", 1)[0].rsplit("::", 1)[-1] if of is not None else ""
 
-    def exported(self, name: str, node: Node) -> bool:
+    def exported(self, name: str, node: Node, outer: Node) -> bool:
         if any(child.type == "visibility_modifier" for child in node.children):
             return True
         block = node.parent.parent if node.parent is not None else None
