@@ -1,14 +1,16 @@
 """Walks over a reader's graph: neighbours of hits, what lies around a node, the way between two."""
 
 from apps.knowledge_graph.walking.around import Around, Way, edges_between, neighbourhood, shortest_path
-from apps.knowledge_graph.walking.expansion import Expansion, Neighbour, Options, Seed, expand
-from apps.knowledge_graph.walking.rejected import RejectedPage, already_rejected, rejected_documents
+from apps.knowledge_graph.walking.expansion import Expansion, Found, Neighbour, Options, Seed, expand, find_pages, walk
+from apps.knowledge_graph.walking.rejected import LEAST_COSINE, RejectedPage, already_rejected, moved
 from apps.knowledge_graph.walking.steps import Filters, Newest, Step, newest
 
 __all__ = [
+    "LEAST_COSINE",
     "Around",
     "Expansion",
     "Filters",
+    "Found",
     "Neighbour",
     "Newest",
     "Options",
@@ -19,8 +21,10 @@ __all__ = [
     "already_rejected",
     "edges_between",
     "expand",
+    "find_pages",
+    "moved",
     "neighbourhood",
     "newest",
-    "rejected_documents",
     "shortest_path",
+    "walk",
 ]

@@ -6,7 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.retrieval.api_values import SourceRefOutput, StreamOutput, present_place, present_source
+from apps.retrieval.api_source_values import SourceRefOutput, present_source
+from apps.retrieval.api_values import StreamOutput, present_place
 from apps.retrieval.explaining import ExplainedRow, Explanation
 from apps.retrieval.packing import Pack
 from apps.retrieval.routing import Route, Routes

@@ -9,6 +9,8 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.indexing.api_values import ChunkOutput, present_chunk
+from apps.retrieval.api_beside_values import NearPageOutput, RejectedOutput, present_near, present_rejected
+from apps.retrieval.api_source_values import SourceRefOutput, present_source
 from apps.retrieval.chunk_reading import ChunkView
 from apps.retrieval.snippets import Snippet
 from apps.retrieval.values import Answer, Empty, Found, Hit, SourceRef
@@ -28,16 +30,6 @@ class SuggestionsOutput(serializers.Serializer[Any]):
     """At most ten."""
 
     items = SuggestionOutput(many=True)
-
-
-class SourceRefOutput(serializers.Serializer[Any]):
-    """A source. ``slug`` is the address of a repository, empty for collections."""
-
-    kind = serializers.CharField()
-    id = serializers.CharField()
-    label = serializers.CharField()  # type: ignore[assignment]
-    slug = serializers.CharField()
-    url = serializers.CharField()
 
 
 class SnippetOutput(serializers.Serializer[Any]):
@@ -134,7 +126,8 @@ class BlockOutput(serializers.Serializer[Any]):
 
 
 class HitOutput(serializers.Serializer[Any]):
-    """A row. ``location`` is what every reading tool takes; ``version`` is a commit, or a version of a document."""
+    """A row. ``location`` is what every reading tool takes; ``version`` is a commit, or a version of a document;
+    ``status`` that of a canonical page."""
 
     layer = serializers.CharField()
     chunk_id = serializers.CharField()
@@ -159,6 +152,7 @@ class HitOutput(serializers.Serializer[Any]):
     why = WhyOutput()
     also_in = PlaceOutput(many=True)
     also_in_more = serializers.IntegerField()
+    status = serializers.CharField()
     symbol = SymbolRefOutput(allow_null=True)
     related_repo_doc_chunks = PassageOutput(many=True)
 
@@ -204,7 +198,8 @@ class DegradedOutput(serializers.Serializer[Any]):
 
 
 class AnswerOutput(serializers.Serializer[Any]):
-    """Rows of one fused list. ``total`` is its length; ``capped`` says that more may exist."""
+    """Rows of one fused list. ``total`` is its length; ``capped`` says that more may exist. ``neighbours`` and
+    ``already_rejected`` stand beside them, on the first page only."""
 
     items = HitOutput(many=True)
     total = serializers.IntegerField()
@@ -218,6 +213,8 @@ class AnswerOutput(serializers.Serializer[Any]):
     degraded = DegradedOutput(many=True)
     profile = serializers.CharField()
     blocks = BlockOutput(many=True)
+    neighbours = NearPageOutput(many=True)
+    already_rejected = RejectedOutput(many=True)
 
 
 class DocumentRefOutput(serializers.Serializer[Any]):
@@ -267,6 +264,8 @@ def present_answer(answer: Answer, *, filters: dict[str, str], explain: bool) ->
             {"name": one.name, "strength": one.strength, "total": one.total, "capped": one.capped}
             for one in answer.blocks
         ],
+        "neighbours": [present_near(one) for one in answer.neighbours],
+        "already_rejected": [present_rejected(one) for one in answer.already_rejected],
     }
 
 
@@ -311,6 +310,7 @@ def present_hit(hit: Hit, filters: dict[str, str], *, explain: bool) -> dict[str
             {"source": present_source(place.source), "path": place.path, "url": place.url} for place in hit.also_in
         ],
         "also_in_more": hit.also_in_more,
+        "status": hit.status,
         "symbol": {**asdict(hit.symbol), "id": str(hit.symbol.id)} if hit.symbol else None,
         "related_repo_doc_chunks": [
             {**asdict(one), "chunk_id": str(one.chunk_id), "document_id": str(one.document_id)} for one in hit.related
@@ -320,16 +320,6 @@ def present_hit(hit: Hit, filters: dict[str, str], *, explain: bool) -> dict[str
 
 def present_place(found: Found) -> dict[str, Any]:
     return {"rank": found.rank, "score": found.score, "state": found.state, "weight": found.weight}
-
-
-def present_source(source: SourceRef) -> dict[str, Any]:
-    return {
-        "kind": source.kind,
-        "id": str(source.id),
-        "label": source.label,
-        "slug": source.label if source.kind == "repository" else "",
-        "url": source.url,
-    }
 
 
 def present_snippet(snippet: Snippet) -> dict[str, Any]:

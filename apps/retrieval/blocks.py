@@ -6,7 +6,7 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,12 +32,15 @@ class Block:
         return self.streams.block
 
 
-def blocks_of(asked: Sequence[Streams]) -> list[Block]:
-    """Each with its rows in order, the better block first; equal ones: documents first."""
+def blocks_of(asked: Sequence[Streams], set_aside: Callable[[Streams, Fused], Fused] | None = None) -> list[Block]:
+    """Each with its rows in order, the better block first; equal ones: documents first. ``set_aside`` takes rows out
+    that have their place beside the hits."""
     known = rarity(asked)
     blocks = []
     for streams in asked:
         fused = fuse_streams(streams)
+        if set_aside is not None:
+            fused = set_aside(streams, fused)
         blocks.append(Block(streams, fused, strength(streams, fused, known)))
     return sorted(blocks, key=lambda block: (-block.strength, block.name != "docs"))
 

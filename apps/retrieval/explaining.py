@@ -12,6 +12,7 @@ from apps.access.errors import NotFound
 from apps.indexing import dense
 from apps.indexing.scope import visible
 from apps.indexing.stores import ChunkStore, all_stores
+from apps.retrieval.beside import Beside
 from apps.retrieval.blocks import Block, blocks_of
 from apps.retrieval.filters import narrow
 from apps.retrieval.hits import stream_places
@@ -40,6 +41,7 @@ Reason = Literal[
     "beyond_candidates",
     "collapsed",
     "side_document",
+    "already_rejected",
 ]
 
 
@@ -137,11 +139,15 @@ def explain(*, viewer: Viewer, question: Question, document: UUID) -> Explanatio
     for one in heard:
         if all_absent(one):
             one.dense = ()
-    ordered = blocks_of(heard)
+    beside = Beside(viewer, question.filters)
+    ordered = blocks_of(heard, beside.set_aside)
     block = next((block for block in ordered if block.name == "docs"), None)
     streams = block.streams if block else next(streams for streams in blocks if streams.block == "docs")
     degraded = tuple(f"{part.stream}: {part.reason}" for other in blocks for part in other.degraded)
     made = dataclasses.replace(made, total=len(block.fused.order) if block else 0, degraded=degraded)
+    if document in beside.moved:
+        message = "It is a rejected approach, so it stands in the block of these beside the hits."
+        return dataclasses.replace(made, why_not=WhyNot("already_rejected", message))
     if block is not None:
         place = next((at for at, row in enumerate(block.fused.order) if row.document_id == document), None)
         if place is not None:

@@ -111,6 +111,7 @@ def _hit(
         evidence=fused.evidence.get(candidate.ref, 0.0),
         symbol=winner.symbol,
         related=related,
+        status=candidate.status,
     )
 
 

@@ -18,6 +18,8 @@ from apps.indexing.scope import Scope, visible_blocks
 from apps.indexing.stores import Block as BlockName
 from apps.indexing.stores import all_stores
 from apps.retrieval import emptiness
+from apps.retrieval.beside import Beside
+from apps.retrieval.beside_values import GraphBlocks
 from apps.retrieval.blocks import Block, blocks_of, merged
 from apps.retrieval.facets import facets_of
 from apps.retrieval.filters import narrow
@@ -78,7 +80,8 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
             streams.dense = ()
     if not heard:
         return _empty(emptiness.words_absent(question, asked[0], absent), question, begun)
-    blocks = blocks_of(heard)
+    beside = Beside(viewer, question.filters)
+    blocks = blocks_of(heard, beside.set_aside)
     rows = merged(blocks)
     bound = _bound_to(question, filled, asked[0], in_blocks=in_blocks)
     start = _start(question, viewer, bound)
@@ -89,6 +92,8 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
     else:
         page = rows[start:end]
         more = len(rows) > end
+    # Once, on the first page of an answer.
+    graph = beside.blocks() if start == 0 else GraphBlocks()
     answer = Answer(
         query=question.query,
         hits=tuple(_shown(page, question)),
@@ -104,8 +109,10 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
             BlockAnswer(block.streams.block, block.strength, len(block.fused.order), block.streams.capped)
             for block in blocks
         ),
+        neighbours=graph.neighbours,
+        already_rejected=graph.already_rejected,
     )
-    if not rows:
+    if not rows and not graph.already_rejected:
         answer = emptiness.nothing_matched(answer, question, asked[0], absent)
     return _finished(answer, begun)
 

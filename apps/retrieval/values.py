@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from apps.retrieval.beside_values import NearPage, RejectedApproach
 from apps.retrieval.snippets import DEFAULT_CHARS, Snippet
 
 Mode = Literal["docs", "code", "mixed"]
@@ -158,6 +159,8 @@ class Hit:
     symbol: SymbolRef | None = None
     related: tuple[RelatedPassage, ...] = ()
     """Passages of documents that name the symbol."""
+    status: str = ""
+    """Of a canonical page."""
 
     @property
     def block(self) -> BlockName:
@@ -261,6 +264,9 @@ class Answer:
     milliseconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
     blocks: tuple[BlockAnswer, ...] = ()
+    neighbours: tuple[NearPage, ...] = ()
+    """Pages near the hits in the graph; on the first page only, as the next."""
+    already_rejected: tuple[RejectedApproach, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

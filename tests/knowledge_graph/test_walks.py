@@ -21,9 +21,10 @@ from apps.knowledge_graph.walks import (
     Options,
     already_rejected,
     expand,
+    find_pages,
     neighbourhood,
-    rejected_documents,
     shortest_path,
+    walk,
 )
 from tests.knowledge_graph.pages_of_texts import WORKED_EXAMPLE, page_text
 from tests.knowledge_graph.test_stored_projection import write
@@ -277,21 +278,23 @@ def test_graph_facts_28_and_108_rejected_approaches(filled: Any, olga: Any) -> N
     files["r5.md"] = page_text("r5", type="rejected-approach", status="draft")
     files["d.md"] = page_text("d", type="decision", supersedes="[r6]", related="[r0]")
     filled(files)
-    known = rejected_documents(olga)
-    by_uid = {page.uid: document for document, page in known.items()}
-    assert set(by_uid) == {"r0", "r1", "r2", "r3", "r4", "r6"}
+    pages = dict(CanonicalPage.objects.values_list("uid", "document"))
 
-    def block(hits: Mapping[str, float], **cosines: float) -> list[str]:
-        pages = dict(CanonicalPage.objects.values_list("uid", "document"))
-        found = expand(olga, {pages[uid]: score for uid, score in hits.items()}, Options())
-        assert not any(each.node.node_type == "rejected-approach" for each in found.neighbours)
-        return [page.uid for page in already_rejected(found, known, {by_uid[u]: c for u, c in cosines.items()})]
+    def block(hits: Mapping[str, float], **cosines: float) -> list[tuple[str, list[str]]]:
+        near = {pages[uid]: cosine for uid, cosine in cosines.items()}
+        found = find_pages(olga, {pages[uid]: score for uid, score in hits.items()}, near)
+        expansion = walk(found, Options())
+        assert not any(each.node.node_type == "rejected-approach" for each in expansion.neighbours)
+        return [
+            (page.node.uid, [met.node.uid for met in page.successors])
+            for page in already_rejected(found, expansion, near)
+        ]
 
-    assert block({"d": 1.0}, r0=0.41, r1=0.39) == ["r0"]
-    assert block({"d": 1.0}, r0=0.41, r1=0.9, r2=0.5, r3=0.5, r4=0.45) == ["r1", "r2", "r3"]
-    assert block({"d": 1.0, "r6": 0.5}) == ["r6"]
-    found = expand(olga, seeds(d=1.0, r6=0.5), Options())
-    assert [[node.uid for node in page.successors] for page in already_rejected(found, known, {})] == [["d"]]
+    assert block({"d": 1.0}, r0=0.41, r1=0.39) == [("r0", [])]
+    nearest = block({"d": 1.0}, r0=0.41, r1=0.9, r2=0.5, r3=0.5, r4=0.45, r5=0.99)
+    assert [uid for uid, _ in nearest] == ["r1", "r2", "r3"]
+    assert block({"d": 1.0, "r6": 0.5}) == [("r6", ["d"])]
+    assert block({}, r6=0.6) == [("r6", ["d"])]
 
 
 def test_graph_fact_111_panels(filled: Any, olga: Any, platform: Collection) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from apps.access.viewers import Viewer
 
 FACTORS = {"accepted": 1.0, "review": 0.9, "draft": 0.6, "deprecated": 0.3, "superseded": 0.3}
+IN_FORCE = ("accepted", "review")
+"""Status of a rejected approach that is shown although it is no hit."""
 OTHER_PATHS = 5
 FRONTIER = 100
 """Nodes that are walked through after one hop, best first."""
@@ -83,12 +85,29 @@ class Seed:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """The readable pages behind an answer. ``near``: rejected approaches in force that are no primary hits."""
+
+    reader: Reader
+    seeds: tuple[Seed, ...] = ()
+    near: tuple[Seed, ...] = ()
+
+    @property
+    def rejected(self) -> tuple[Seed, ...]:
+        """Hits that leave for the block of rejected approaches, best first."""
+        gone = [seed for seed in self.seeds if seed.rejected]
+        return tuple(sorted(gone, key=lambda seed: (-seed.score, seed.met.node.uid)))
+
+    def source_of(self, seed: Seed) -> GraphSource:
+        return self.reader.graphs[seed.met.node.source]
+
+
+@dataclass(frozen=True, slots=True)
 class Expansion:
-    """``neighbours`` in order. ``successors``: rejected hit -> the pages that have taken its place."""
+    """``neighbours`` in order. ``successors``: rejected page -> the pages that have taken its place."""
 
     neighbours: tuple[Neighbour, ...] = ()
-    rejected: tuple[Seed, ...] = ()
-    successors: Mapping[UUID, tuple[SeenNode, ...]] = field(default_factory=dict)
+    successors: Mapping[UUID, tuple[Met, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +130,24 @@ def expand(viewer: Viewer, seeds: Mapping[UUID, float], options: Options | None 
     Seeds that are no pages the viewer may read are passed over; without any, nothing more is asked. At most
     1 + 2 x hops queries (the chunks of the neighbours are the caller's), plus those of sources with pages in the trash.
     """
-    options = options or Options.of_settings()
-    reader, found = _find_seeds(viewer, seeds)
-    if not found:
+    return walk(find_pages(viewer, seeds), options)
+
+
+def walk(found: Found, options: Options | None = None) -> Expansion:
+    """The neighbours of pages that were found, and what has taken the place of the rejected ones. At most 2 x hops
+    queries."""
+    if not found.seeds and not found.near:
         return Expansion()
-    return _Walk(reader, found, options).run()
+    return _Walk(found, options or Options.of_settings()).run()
 
 
-def _find_seeds(viewer: Viewer, seeds: Mapping[UUID, float]) -> tuple[Reader, list[Seed]]:
+def find_pages(viewer: Viewer, seeds: Mapping[UUID, float], near: Mapping[UUID, float] | None = None) -> Found:
+    """The pages among ``seeds``, and the rejected approaches in force among the documents ``near``. One query."""
+    near = {document: score for document, score in (near or {}).items() if document not in seeds}
     trash = CanonicalPage.objects.filter(source=OuterRef("source")).kept().trashed()
     pages = (
         CanonicalPage.objects.visible_to(viewer)
-        .of_documents(seeds)
+        .of_documents([*seeds, *near])
         .kept()
         .live()
         .filter(bears=True)
@@ -132,28 +157,34 @@ def _find_seeds(viewer: Viewer, seeds: Mapping[UUID, float]) -> tuple[Reader, li
         .order_by("pk")
     )
     found: list[Seed] = []
+    beside: list[Seed] = []
     graphs: dict[int, GraphSource] = {}
     with_trash: set[int] = set()
-    for page in pages if seeds else ():
+    for page in pages if seeds or near else ():
+        is_seed = page.key in seeds
+        if not is_seed and not (page.node_type == REJECTED and page.status in IN_FORCE):
+            continue
         graphs[page.source_id] = page.source
         if page.has_trash:
             with_trash.add(page.source_id)
         node = SeenNode(
             page.source_id, page.uid, page.node_type, page.label, page.status, page.header["priority"], page.pk, False
         )
-        found.append(Seed(Met(node, page.key, page.path), seeds[page.key]))
-    return Reader(list(graphs.values()), {key: overlay_of(graphs[key]) for key in sorted(with_trash)}), found
+        seed = Seed(Met(node, page.key, page.path), seeds[page.key] if is_seed else near[page.key])
+        (found if is_seed else beside).append(seed)
+    reader = Reader(list(graphs.values()), {key: overlay_of(graphs[key]) for key in sorted(with_trash)})
+    return Found(reader, tuple(found), tuple(beside))
 
 
 class _Walk:
-    def __init__(self, reader: Reader, seeds: list[Seed], options: Options) -> None:
-        self.reader, self.options = reader, options
-        self.rejected = [seed for seed in seeds if seed.rejected]
-        self.seeds = {seed.met.key: seed for seed in seeds if not seed.rejected}
-        self.never = {seed.met.key for seed in seeds}
+    def __init__(self, found: Found, options: Options) -> None:
+        self.reader, self.options = found.reader, options
+        self.rejected = (*found.rejected, *found.near)
+        self.seeds = {seed.met.key: seed for seed in found.seeds if not seed.rejected}
+        self.never = {seed.met.key for seed in (*found.seeds, *found.near)}
         self.first: list[_Candidate] = []
         self.found: dict[Key, list[_Candidate]] = {}
-        self.successors: dict[UUID, tuple[SeenNode, ...]] = {}
+        self.successors: dict[UUID, tuple[Met, ...]] = {}
 
     def run(self) -> Expansion:
         frontier = {key: _Candidate(seed.met, seed.score, 1.0, (), "") for key, seed in self.seeds.items()}
@@ -168,13 +199,13 @@ class _Walk:
             frontier = self._take(hop, frontier, taken, replaced)
             if not frontier:
                 break
-        return Expansion(self._ranked(), tuple(self.rejected), self.successors)
+        return Expansion(self._ranked(), self.successors)
 
     def _replace_seeds(self, replaced: Mapping[Key, Newest]) -> None:
         for seed in self.rejected:
             ends = replaced.get(seed.met.key)
             if ends and seed.met.document is not None:
-                self.successors[seed.met.document] = tuple(end.node for end in ends.ends)
+                self.successors[seed.met.document] = ends.ends
         named: dict[Key, _Candidate] = {}
         for key, seed in self.seeds.items():
             for end in replaced[key].ends if key in replaced else ():
@@ -267,7 +298,3 @@ def _order(reader: Reader, candidate: _Candidate) -> tuple[Any, ...]:
         node.uid,
         tuple(step.words for step in candidate.steps),
     )
-
-
-BestChunks = Callable[[Collection[UUID]], Mapping[UUID, int]]
-"""document -> the chunk that matches a query best; retrieval brings it along."""

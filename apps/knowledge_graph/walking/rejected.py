@@ -2,72 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from uuid import UUID
 
-from django.db.models import Q
-
-from apps.knowledge_graph.models import CanonicalPage
+from apps.knowledge_graph.models import GraphSource
 from apps.knowledge_graph.reader import SeenNode
-from apps.knowledge_graph.vocabulary import REJECTED
-from apps.knowledge_graph.walking.expansion import Expansion
-
-if TYPE_CHECKING:
-    from apps.access.viewers import Viewer
+from apps.knowledge_graph.walking.expansion import Expansion, Found, Seed
+from apps.knowledge_graph.walking.steps import Met
 
 LEAST_COSINE = 0.40
 MOST = 3
-IN_FORCE = ("accepted", "review")
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedPage:
-    """A rejected approach near the question. ``cosine`` is None for one that was a hit and has moved here."""
+    """A rejected approach near the question. ``cosine`` is None where there are no vectors to compare."""
 
+    source: GraphSource
+    node: SeenNode
     document: UUID
-    uid: str
-    label: str
     path: str
     cosine: float | None
-    successors: tuple[SeenNode, ...] = ()
+    successors: tuple[Met, ...] = ()
 
 
-def rejected_documents(viewer: Viewer, sources: Collection[UUID] | None = None) -> dict[UUID, CanonicalPage]:
-    """Readable pages of rejected approaches that are in force, by document: those whose best cosine with the question
-    the caller has to find. One query."""
-    rows = CanonicalPage.objects.visible_to(viewer).kept().live().with_key()
-    rows = rows.filter(bears=True, node_type=REJECTED, status__in=IN_FORCE)
-    if sources is not None:
-        rows = rows.filter(Q(source__repository__in=sources) | Q(source__collection__in=sources))
-    return {row.key: row for row in rows}
+def moved(found: Found) -> tuple[Seed, ...]:
+    """The hits that leave the list for this block: the best three. Others stay where they are, so that none is lost."""
+    return found.rejected[:MOST]
 
 
-def already_rejected(
-    expansion: Expansion, known: Mapping[UUID, CanonicalPage], cosines: Mapping[UUID, float]
-) -> tuple[RejectedPage, ...]:
+def already_rejected(found: Found, expansion: Expansion, cosines: Mapping[UUID, float]) -> tuple[RejectedPage, ...]:
     """Rejected hits that have moved here, then the nearest of the others, three in all, by similarity then slug.
 
     ``cosines``: document -> best cosine of its chunks with the question; empty without vectors of its dimension.
     """
-    moved = [
+    near = [seed for seed in found.near if round(cosines.get(_document(seed), 0.0), 6) >= LEAST_COSINE]
+    near.sort(key=lambda seed: (-round(cosines[_document(seed)], 6), seed.met.node.uid))
+    return tuple(
         RejectedPage(
-            seed.met.document,
-            seed.met.node.uid,
-            seed.met.node.label,
+            found.source_of(seed),
+            seed.met.node,
+            _document(seed),
             seed.met.path,
-            cosines.get(seed.met.document),
-            expansion.successors.get(seed.met.document, ()),
+            cosines.get(_document(seed)),
+            expansion.successors.get(_document(seed), ()),
         )
-        for seed in sorted(expansion.rejected, key=lambda seed: (-seed.score, seed.met.node.uid))
-        if seed.met.document is not None
-    ]
-    there = {page.document for page in moved}
-    near = [
-        RejectedPage(document, page.uid, page.label, page.path, round(cosines[document], 6))
-        for document, page in known.items()
-        if document not in there and cosines.get(document, 0.0) >= LEAST_COSINE
-    ]
-    near.sort(key=lambda page: (-(page.cosine or 0.0), page.uid))
-    return (*moved, *near)[:MOST]
+        for seed in (*moved(found), *near)[:MOST]
+    )
+
+
+def _document(seed: Seed) -> UUID:
+    assert seed.met.document is not None  # noqa: S101 - pages that were found have one
+    return seed.met.document

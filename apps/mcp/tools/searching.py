@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from apps.collections import catalogue as collections
-from apps.mcp.bounds import fenced, one_line
+from apps.mcp.bounds import beside, fenced, one_line
 from apps.mcp.freshness import lines_of
 from apps.mcp.replies import Call, Reply, list_within
+from apps.mcp.tools.beside import beside_blocks, beside_meta
 from apps.repos import catalogue as repos
 from apps.repos.code.related import RelatedSymbol, related_symbols
 from apps.retrieval.search import retrieve as ranked_blocks
@@ -64,31 +65,38 @@ def collection_search(call: Call) -> Reply:
 def answer_of(call: Call, question: Question, top_k: int, named: Sequence[Any], *, in_blocks: bool = False) -> Reply:
     """The answer to ``question`` in at most ``top_k`` items; ``in_blocks``: of documents and of code each. ``named``
     are the sources that it names."""
-    kept: list[Answer] = []
+    asked: dict[int, Answer] = {}
     symbols: dict[int, tuple[RelatedSymbol, ...]] = {}
 
+    def answered(limit: int) -> Answer:
+        if limit not in asked:
+            asking = ranked_blocks if in_blocks else search
+            asked[limit] = asking(viewer=call.viewer, question=dataclasses.replace(question, limit=limit))
+        return asked[limit]
+
     def fetch(limit: int) -> tuple[list[Hit], int, str | None]:
-        asking = ranked_blocks if in_blocks else search
-        answer = asking(viewer=call.viewer, question=dataclasses.replace(question, limit=limit))
-        kept[:] = [answer]
+        answer = answered(limit)
         # Chunk and symbol are of one repository, so whoever reads the one reads the other.
         symbols.update(related_symbols([hit.chunk_id for hit in answer.hits if hit.layer == "repo_doc"], SHOWN_SYMBOLS))
         return list(answer.hits), answer.total, answer.next_cursor
 
+    answer = answered(top_k)
+    around = beside_blocks(answer)
     listed = list_within(
-        call.room,
+        beside(call.room, around),
         top_k,
         fetch,
         lambda hit: hit_block(hit, symbols.get(hit.chunk_id, ()), explain=question.explain),
     )
-    answer = kept[0]
-    if not listed.items:
+    if not listed.items and not answer.already_rejected:
         return _nothing(call, answer, named)
-    shown = list(dict.fromkeys((hit.source.kind, hit.source.id) for hit in listed.items))
+    places = [one.place for one in answer.already_rejected] + [one.place for one in answer.neighbours]
+    sources = [hit.source for hit in listed.items] + [place.source for place in places]
+    shown = list(dict.fromkeys((source.kind, source.id) for source in sources))
     closing = [_count(len(listed.items), answer), *_warnings(answer)]
     return Reply(
         freshness=freshness_of(call, named, shown),
-        blocks=listed.blocks,
+        blocks=[*listed.blocks, *around],
         closing=closing,
         next_cursor=listed.next_cursor,
         sources=[(hit.source.kind, hit.source.id) for hit in listed.items],
@@ -98,6 +106,7 @@ def answer_of(call: Call, question: Question, top_k: int, named: Sequence[Any], 
             "capped": answer.capped,
             "blocks": [{"name": block.name, "total": block.total} for block in answer.blocks],
             "items": [hit_meta(hit) for hit in listed.items],
+            **beside_meta(answer),
             "vectors": answer.profile,
         },
     )
@@ -118,7 +127,8 @@ def hit_block(hit: Hit, symbols: Sequence[RelatedSymbol] = (), *, explain: bool 
     lines = [trail_of(hit.title, hit.heading_path)]
     source = hit.source.label if hit.source.kind == "repository" else f'collection "{one_line(hit.source.label, 80)}"'
     version = hit.version[:7]
-    lines.append(f"{one_line(hit.location, 400)} · {hit.layer} · {source} @ {version}")
+    status = f" · {hit.status}" if hit.status and hit.status != "accepted" else ""
+    lines.append(f"{one_line(hit.location, 400)} · {hit.layer} · {source} @ {version}{status}")
     lines.append(f"why: {why(hit)} · score {hit.final:.4f} · {hit.tokens} tokens · chunk {hit.chunk_id}")
     if hit.source.kind == "collection":
         lines.append(f"collection {hit.source.id} · document {hit.document_id}")
