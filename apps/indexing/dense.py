@@ -6,22 +6,20 @@ is many times cheaper, and the graph with an access filter gives too few rows un
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
 from django.conf import settings
 from django.db import connection, transaction
+from numpy.typing import NDArray
 
 from apps.indexing.models import SLOT_BITS
 from apps.indexing.serving import embedder_of
 from apps.indexing.statements import Fragment, fetch, fragment_of, union
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from apps.indexing.models import EmbeddingProfile
     from apps.indexing.scope import Scope
     from apps.indexing.stores import ChunkStore
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
 EXACT_LIMIT = 20_000
 """Allowed vectors up to which every one of them is compared."""
 MIN_EF_SEARCH = 200
+SPARE = 2
+"""Vectors that are looked up for each row that is wanted."""
 DECIMALS = 6
 
 
@@ -44,6 +44,13 @@ class Look:
 
     exact: bool
     ef_search: int = 0
+    nearest_first: bool = False
+    """Of an exact look: vectors are compared before their chunks are looked up."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it always gives as many rows as are asked for and allowed."""
+        return self.exact and not self.nearest_first
 
     def prepare(self) -> None:
         """Sets what the graph needs for the running transaction."""
@@ -69,7 +76,7 @@ def choose(scope: Scope, profile: EmbeddingProfile, limit: int) -> Look:
     """
     chunks = sum(source.chunks for source in scope.sources)
     if chunks <= EXACT_LIMIT or not profile.indexed_rows or settings.COGRAPH.retrieval.dense_exact == "always":
-        return Look(exact=True)
+        return Look(exact=True, nearest_first=chunks > 2 * SPARE * limit)
     if scope.conditions:
         allowed = 0
         for store in scope.stores:
@@ -82,56 +89,71 @@ def choose(scope: Scope, profile: EmbeddingProfile, limit: int) -> Look:
 
 
 def statement(scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float32], limit: int, look: Look) -> Fragment:
-    """One SELECT with the columns of the lexical stream's: kind ``d``, the ref in the fourth, the cosine as bytes."""
+    """One SELECT in the columns of ``REPLY``, kind ``d``: refs and their cosines, one row a store."""
     asked = "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
-    parts = [
-        (_exact if look.exact else _by_graph)(scope, store, profile, asked, limit)
-        for store in scope.stores
-        if scope.numbers_of(store)
-    ]
-    return union(parts) if parts else Fragment(f"SELECT {_COLUMNS.format(ref='0', cosine='0')} WHERE false")
-
-
-_COLUMNS = "'d', 0, 0, {ref}::bigint, 0::bigint, 0::bigint, '', float8send({cosine})"
+    parts = []
+    for store in scope.stores:
+        if not look.exact:
+            found = _by_graph(scope, store, profile, asked, limit)
+        elif look.nearest_first and store.name not in scope.conditions:
+            found = _nearest_first(scope, store, profile, asked, limit)
+        else:
+            found = _exact(scope, store, profile, asked, limit)
+        parts.append(
+            Fragment(
+                "SELECT 'd', '', '', string_agg(int8send(n.ref), ''::bytea), "  # noqa: S608
+                f"string_agg(float8send(1 - n.distance), ''::bytea) FROM ({found.sql}) n",
+                found.params,
+            )
+        )
+    return union(parts) if parts else Fragment("SELECT 'd', '', '', NULL::bytea, NULL::bytea WHERE false")
 
 
 def _exact(scope: Scope, store: ChunkStore, profile: EmbeddingProfile, asked: str, limit: int) -> Fragment:
+    """Every allowed vector, by way of its chunk."""
     chunks = _chunks(scope, store)
     numbers, generations = _generations(scope, store)
-    columns = _COLUMNS.format(ref="n.ref", cosine="1 - n.distance")
     return Fragment(
-        f"SELECT {columns} FROM (SELECT c.ref, v.embedding <=> %s::halfvec AS distance "  # noqa: S608
+        "SELECT c.ref, v.embedding <=> %s::halfvec AS distance "  # noqa: S608
         "FROM unnest(%s::int[], %s::smallint[]) AS s(number, generation) "
         "JOIN indexing_vector v ON v.profile_id = %s AND v.number = s.number AND v.generation = s.generation "
-        f"JOIN ({chunks.sql}) c ON c.embed_hash = v.hash AND c.ref >= (s.number::bigint << {SLOT_BITS}) "
-        f"AND c.ref < ((s.number + 1)::bigint << {SLOT_BITS}) ORDER BY distance LIMIT %s) n",
+        f"JOIN ({chunks.sql}) c ON {_OWNED.format(v='v')} ORDER BY distance LIMIT %s",
         (asked, numbers, generations, profile.pk, *chunks.params, limit),
+    )
+
+
+def _nearest_first(scope: Scope, store: ChunkStore, profile: EmbeddingProfile, asked: str, limit: int) -> Fragment:
+    """Every vector of the sources, and the chunks of the nearest ones only: to look up those of all takes several times
+    longer than to compare them. Some vectors have lost their chunks, so there are spare ones.
+    """
+    generation, bound = _of_generations(scope, store)
+    return Fragment(
+        "SELECT c.ref, v.distance FROM (SELECT v.hash, v.number, v.embedding <=> %s::halfvec AS distance "  # noqa: S608
+        f"FROM indexing_vector v WHERE v.profile_id = %s AND v.number = ANY(%s::int[]) {generation} "
+        f"ORDER BY distance LIMIT %s) v CROSS JOIN LATERAL (SELECT c.ref FROM {store.table} c "
+        f"WHERE {_OWNED.format(v='v')} OFFSET 0) c ORDER BY v.distance LIMIT %s",
+        (asked, profile.pk, scope.numbers_of(store), *bound, SPARE * limit, limit),
     )
 
 
 def _by_graph(scope: Scope, store: ChunkStore, profile: EmbeddingProfile, asked: str, limit: int) -> Fragment:
     """The graph gives vectors in about their order; each is tested for access, life and conditions as it comes."""
     chunks = _chunks(scope, store)
-    numbers, generations = _generations(scope, store)
     kind = f"halfvec({int(profile.dimension)})"
-    columns = _COLUMNS.format(ref="c.ref", cosine="1 - n.distance")
-    owned = (
-        f"c.embed_hash = {{v}}.hash AND c.ref >= ({{v}}.number::bigint << {SLOT_BITS}) "
-        f"AND c.ref < (({{v}}.number + 1)::bigint << {SLOT_BITS})"
-    )
-    generation = (
-        "AND v.generation = %s "
-        if len(set(generations)) == 1
-        else "AND (v.number, v.generation) IN (SELECT * FROM unnest(%s::int[], %s::smallint[])) "
-    )
-    bound: tuple[Any, ...] = (generations[0],) if len(set(generations)) == 1 else (numbers, generations)
+    generation, bound = _of_generations(scope, store)
     return Fragment(
-        f"SELECT {columns} FROM (SELECT v.hash, v.number, v.embedding::{kind} <=> %s::{kind} AS distance "  # noqa: S608
-        f"FROM indexing_vector v WHERE v.profile_id = {int(profile.pk)} AND v.number = ANY(%s::int[]) {generation}"
-        f"AND EXISTS (SELECT 1 FROM ({chunks.sql}) c WHERE {owned.format(v='v')}) "
-        f"ORDER BY v.embedding::{kind} <=> %s::{kind} LIMIT %s) n JOIN ({chunks.sql}) c ON {owned.format(v='n')}",
-        (asked, numbers, *bound, *chunks.params, asked, limit, *chunks.params),
+        f"SELECT c.ref, n.distance FROM (SELECT v.hash, v.number, v.embedding::{kind} <=> %s::{kind} AS distance "  # noqa: S608
+        f"FROM indexing_vector v WHERE v.profile_id = {int(profile.pk)} AND v.number = ANY(%s::int[]) {generation} "
+        f"AND EXISTS (SELECT 1 FROM ({chunks.sql}) c WHERE {_OWNED.format(v='v')}) "
+        f"ORDER BY v.embedding::{kind} <=> %s::{kind} LIMIT %s) n JOIN ({chunks.sql}) c ON {_OWNED.format(v='n')}",
+        (asked, scope.numbers_of(store), *bound, *chunks.params, asked, limit, *chunks.params),
     )
+
+
+_OWNED = (
+    f"c.embed_hash = {{v}}.hash AND c.ref >= ({{v}}.number::bigint << {SLOT_BITS}) "
+    f"AND c.ref < (({{v}}.number + 1)::bigint << {SLOT_BITS})"
+)
 
 
 def _chunks(scope: Scope, store: ChunkStore) -> Fragment:
@@ -143,32 +165,71 @@ def _chunks(scope: Scope, store: ChunkStore) -> Fragment:
     return fragment_of(rows.values("ref", "embed_hash"))
 
 
+def _of_generations(scope: Scope, store: ChunkStore) -> tuple[str, tuple[Any, ...]]:
+    """The condition on the generation of a vector ``v``, with its values."""
+    numbers, generations = _generations(scope, store)
+    if len(set(generations)) == 1:
+        return "AND v.generation = %s", (generations[0],)
+    return "AND (v.number, v.generation) IN (SELECT * FROM unnest(%s::int[], %s::smallint[]))", (numbers, generations)
+
+
 def _generations(scope: Scope, store: ChunkStore) -> tuple[list[int], list[int]]:
     pairs = [(source.number, source.generation) for source in scope.sources if source.store == store.name]
     return [number for number, _ in pairs], [generation for _, generation in pairs]
 
 
-def rank(profile: EmbeddingProfile, rows: Sequence[tuple[Any, ...]], limit: int) -> tuple[list[DenseHit], int]:
-    """Hits best first, equal ones in no promised order, those under the profile's least cosine left out; and how many
-    rows came back before that.
-    """
-    found = {row[3]: round(struct.unpack(">d", row[7])[0], DECIMALS) for row in rows if row[0] == "d"}
-    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
-    return [DenseHit(ref, cosine) for ref, cosine in ordered if cosine >= profile.min_cosine], len(ordered)
+class DenseHits(Sequence[DenseHit]):
+    """Hits best first, kept as columns; ``came`` tells how many there were before the least cosine cut them."""
+
+    def __init__(self, refs: NDArray[np.int64], cosines: NDArray[np.float64], came: int = 0) -> None:
+        self.refs, self.cosines, self.came = refs, cosines, came
+
+    def __len__(self) -> int:
+        return len(self.refs)
+
+    @overload
+    def __getitem__(self, at: int) -> DenseHit: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> DenseHits: ...
+
+    def __getitem__(self, at: int | slice) -> DenseHit | DenseHits:
+        if isinstance(at, slice):
+            return DenseHits(self.refs[at], self.cosines[at])
+        return DenseHit(int(self.refs[at]), float(self.cosines[at]))
 
 
-def search(
-    scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float32], limit: int | None = None
-) -> list[DenseHit]:
+NO_HITS = DenseHits(np.zeros(0, np.int64), np.zeros(0, np.float64))
+
+
+def rank(profile: EmbeddingProfile, rows: Sequence[tuple[Any, ...]], limit: int) -> DenseHits:
+    """Hits best first, equal ones in no promised order, those under the profile's least cosine left out."""
+    found = [(head, data) for kind, _, _, head, data in rows if kind == "d" and head]
+    refs = np.frombuffer(b"".join(head for head, _ in found), ">i8").astype(np.int64)
+    cosines: NDArray[np.float64] = np.frombuffer(b"".join(data for _, data in found), ">f8").astype(np.float64)
+    cosines = np.round(cosines, DECIMALS)
+    order = np.lexsort((refs, -cosines))[:limit]
+    kept = order[cosines[order] >= profile.min_cosine]
+    return DenseHits(refs[kept], cosines[kept], len(order))
+
+
+def search(scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float32], limit: int | None = None) -> DenseHits:
     """The stream alone. Always min(limit, allowed) rows are compared with the least cosine."""
     limit = limit or settings.COGRAPH.retrieval.candidates
     look = choose(scope, profile, limit)
     with transaction.atomic():
         look.prepare()
-        hits, came = rank(profile, fetch(statement(scope, profile, vector, limit, look)), limit)
-    if came < limit and not look.exact:
-        hits, _ = rank(profile, fetch(statement(scope, profile, vector, limit, Look(exact=True))), limit)
-    return hits
+        hits = rank(profile, fetch(statement(scope, profile, vector, limit, look)), limit)
+    return completed(hits, scope, profile, vector, limit, look)
+
+
+def completed(
+    hits: DenseHits, scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float32], limit: int, look: Look
+) -> DenseHits:
+    """``hits``, or where a short way of looking gave too few of them, those of the way that misses none."""
+    if hits.came >= limit or look.is_complete:
+        return hits
+    return rank(profile, fetch(statement(scope, profile, vector, limit, Look(exact=True))), limit)
 
 
 def best_cosine(

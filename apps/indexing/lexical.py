@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from django.conf import settings
 from django.utils.module_loading import import_string
+from numpy.typing import NDArray
 
 from apps.indexing.analyzer import MAX_QUERY_TERMS
-from apps.indexing.scoring import Detail, Entries, Space, idf
-from apps.indexing.statements import Fragment, fetch, fragment_of, union
+from apps.indexing.scoring import Detail, Entries, Postings, Space, idf
+from apps.indexing.statements import Fragment, fetch, fragment_of, numbers_text, union
 
 if TYPE_CHECKING:
     from apps.indexing.questions import Question
@@ -33,19 +36,32 @@ class LexicalHit:
     fields: Mapping[int, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LexicalResult:
     """Hits best first, equal scores in no promised order: whoever knows paths breaks ties. All hits that share the
     last score are given, so there may be more than were asked for.
     """
 
-    hits: tuple[LexicalHit, ...]
+    refs: NDArray[np.int64]
+    scores: NDArray[np.float64]
     chunks: int
     """N: chunks in scope."""
     df: Mapping[int, int]
     """Chunks in scope that hold each unit."""
     idf: Mapping[int, float]
     detail: Detail | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def hits(self) -> tuple[LexicalHit, ...]:
+        refs = self.refs.tolist()
+        fields = self.fields(refs)
+        scores = self.scores.tolist()
+        return tuple(LexicalHit(ref, score, fields[ref]) for ref, score in zip(refs, scores, strict=True))
+
+    def fields(self, refs: Sequence[int]) -> dict[int, dict[int, str]]:
+        """The units that chunks of scope hold, and where."""
+        found: dict[int, dict[int, str]] = {ref: {} for ref in refs}
+        return found | self.detail.fields(refs) if self.detail is not None and refs else found
 
     def weights(self, refs: Sequence[int]) -> dict[int, dict[int, float]]:
         """The weight w of each unit in the chunks ``refs``, whether they are among the hits or not."""
@@ -101,56 +117,80 @@ class PostgresLexical:
         return question.without(set(rarest[MAX_QUERY_TERMS:]))
 
     def statement(self, scope: Scope, question: Question) -> Fragment:
-        """One SELECT of statistics (``s``), postings (``p``) and, with conditions, allowed chunks (``f``)."""
-        parts = [
-            Fragment(
-                "SELECT 's' AS kind, number, 0 AS block, chunks::bigint, heading_length, body_length, "
-                "next_slot::text AS term, dead AS data "
-                "FROM indexing_indexedsource WHERE number = ANY(%s::int[])",
-                (scope.numbers,),
-            )
-        ]
+        """One SELECT of statistics (``s``), postings (``p``) and, with conditions, allowed chunks (``f``), in the
+        columns of ``REPLY``.
+        """
+        parts = [statistics("s", given(scope.numbers))]
         for language, terms, numbers in _by_language(scope, question):
-            parts.append(
-                Fragment(
-                    "SELECT 'p', number, block::int, chunks::bigint, 0::bigint, 0::bigint, term, entries "
-                    "FROM indexing_posting WHERE term = ANY(%s::text[]) AND number = ANY(%s::int[])",
-                    (terms, numbers),
-                )
-            )
-            del language
+            parts.append(postings("p", language, terms, given(numbers)))
         if scope.conditions:
             for store in scope.stores:
                 inner = fragment_of(scope.chunks_of(store).values("ref"))
-                packed = "COALESCE(string_agg(int8send(ref), ''::bytea), ''::bytea)"
-                columns = f"'f', 0, 0, 0::bigint, 0::bigint, 0::bigint, '', {packed}"
-                parts.append(Fragment(f"SELECT {columns} FROM ({inner.sql}) allowed", inner.params))  # noqa: S608
+                parts.append(
+                    Fragment(
+                        "SELECT 'f', '', '', NULL::bytea, COALESCE(string_agg(int8send(ref), ''::bytea), ''::bytea) "  # noqa: S608
+                        f"FROM ({inner.sql}) allowed",
+                        inner.params,
+                    )
+                )
         return union(parts)
 
     def rank(self, scope: Scope, question: Question, rows: Sequence[tuple[Any, ...]], limit: int) -> LexicalResult:
         """Scores every chunk of scope that holds a term; see the module for the formula."""
-        space = Space.of([row for row in rows if row[0] == "s"])
-        postings = [row for row in rows if row[0] == "p" and row[1] in space.base]
-        languages = {source.number: source.language for source in scope.sources}
-        units = [question.terms[languages[row[1]]][row[6]] for row in postings]
-        df = dict.fromkeys(question.asked, 0)
-        for unit, row in zip(units, postings, strict=True):
-            df[unit] += row[3]
-        weight = {unit: idf(space.chunks, count) for unit, count in df.items() if count > 0}
+        space = Space.of(next(((head, data) for kind, _, _, head, data in rows if kind == "s"), (None, None)))
+        held = [
+            (question.terms[language][term], language, head, data)
+            for kind, language, term, head, data in rows
+            if kind == "p"
+        ]
         # One order of summing, whatever the order in which rows come: equal scores to the last bit.
-        order = sorted(
-            (place for place, row in enumerate(postings) if row[7] and units[place] in weight), key=lambda p: units[p]
-        )
-        if not order or limit <= 0:
-            return LexicalResult((), space.chunks, df, weight)
-        found = Entries.of(space, [postings[place] for place in order], [units[place] for place in order], weight)
-        allowed = space.keys_of([row[7] for row in rows if row[0] == "f"]) if scope.conditions else None
-        best, scores = found.best(space, allowed, limit)
-        fields = found.fields(best)
-        refs = space.refs(best)
+        held.sort(key=itemgetter(0, 1))
+        found = Postings.of(space, [unit for unit, *_ in held], [head for *_, head, _ in held])
+        df = dict.fromkeys(question.asked, 0)
+        for unit, count in zip(found.units.tolist(), found.changes.tolist(), strict=True):
+            df[unit] += count
+        weight = {unit: idf(space.chunks, count) for unit, count in df.items() if count > 0}
+        entries = Entries.of(space, found, [data for *_, data in held], weight)
+        if not len(entries.keys) or limit <= 0:
+            return LexicalResult(_NONE, _NO_SCORES, space.chunks, df, weight)
+        allowed = space.keys_of([row[4] for row in rows if row[0] == "f"]) if scope.conditions else None
+        best, scores = entries.best(space, allowed, limit)
         ranked = np.lexsort((best, -scores))
-        hits = tuple(LexicalHit(int(refs[p]), float(scores[p]), fields[p]) for p in ranked.tolist())
-        return LexicalResult(hits, space.chunks, df, weight, Detail(space, found))
+        best, scores = best[ranked], scores[ranked]
+        return LexicalResult(space.refs(best), scores, space.chunks, df, weight, Detail(space, entries))
+
+
+_NONE = np.zeros(0, np.int64)
+_NO_SCORES = np.zeros(0, np.float64)
+
+
+def given(numbers: Sequence[int]) -> Fragment:
+    """Numbers of sources as ``statistics`` and ``postings`` take them. They are hidden in a sub-select: to weigh each
+    takes the planner longer than to find them, and there is but one index to take.
+    """
+    return Fragment("SELECT %s::int[]", (numbers_text(numbers),))
+
+
+def statistics(kind: str, numbers: Fragment) -> Fragment:
+    """What is known of indexed sources, as one row: ``SOURCE`` each, and the slots of their dead chunks."""
+    return Fragment(
+        f"SELECT '{kind}' AS kind, '' AS language, '' AS term, string_agg(int4send(number) || int4send(chunks) || "  # noqa: S608
+        "int8send(heading_length) || int8send(body_length) || int8send(next_slot) || int4send(octet_length(dead)), "
+        "''::bytea ORDER BY number) AS head, string_agg(dead, ''::bytea ORDER BY number) AS data "
+        f"FROM indexing_indexedsource WHERE number = ANY(({numbers.sql})::int[])",
+        numbers.params,
+    )
+
+
+def postings(kind: str, language: str, terms: Sequence[str], numbers: Fragment) -> Fragment:
+    """The postings of terms in indexed sources, one row a term: ``ROW`` each, and their entries."""
+    return Fragment(
+        f"SELECT '{kind}', %s::text, term, string_agg(int4send(number) || int4send(block::int) || int4send(chunks) || "  # noqa: S608
+        "int4send(octet_length(entries)), ''::bytea), string_agg(entries, ''::bytea) "
+        "FROM indexing_posting WHERE term = ANY((SELECT %s::text[])::text[]) "
+        f"AND number = ANY(({numbers.sql})::int[]) GROUP BY term",
+        (language, list(terms), *numbers.params),
+    )
 
 
 def _by_language(scope: Scope, question: Question) -> list[tuple[str, list[str], list[int]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from apps.indexing.analyzer import fold
 from apps.indexing.naming import (
@@ -37,7 +37,8 @@ def rank(
     """Rows of the stream. ``own`` gives, for refs of chunks, the weights of the query's terms in them: they order the
     sections inside a file that is named.
     """
-    judged = [_Judged(asked, document, sources[document.number]) for document in documents]
+    heard: dict[tuple[str, frozenset[str]], dict[str, frozenset[str]]] = {}
+    judged = [_Judged(asked, document, sources[document.number], heard) for document in documents]
     _spell(asked, judged)
     _well_known(asked, judged)
     inside = [section.ref for one in judged if one.is_named for section in one.document.sections]
@@ -47,15 +48,25 @@ def rank(
     return [row for row, _ in rows[:MAX_ROWS]]
 
 
+_NOTHING: frozenset[str] = frozenset()
+
+
 class _Judged:
     """One document against the query."""
 
-    def __init__(self, asked: Asked, document: Named, source: Source) -> None:
+    def __init__(
+        self,
+        asked: Asked,
+        document: Named,
+        source: Source,
+        heard: dict[tuple[str, frozenset[str]], dict[str, frozenset[str]]],
+    ) -> None:
         self.asked, self.document, self.source = asked, document, source
         language = source.language
         label = words(source.label, language)
         self.wanted = less(words(asked.text, language), label)
         self.ordered = sorted(self.wanted)
+        self._heard = heard.setdefault((language, self.wanted), {})
         self._plain: float | None = None
         self.label = label
         self.names = name_terms(document, source)
@@ -94,16 +105,33 @@ class _Judged:
             got += part * self.asked.idf(term)
         return got / total if total else 0.0
 
+    def heard(self, heading: str) -> frozenset[str]:
+        """The words of the query that a heading holds."""
+        found = self._heard.get(heading)
+        if found is None:
+            found = self._heard[heading] = words(heading, self.source.language) & self.wanted
+        return found
+
+    def in_headings(self, section: Section | None) -> frozenset[str]:
+        found = _NOTHING
+        for heading in section.heading_path if section is not None else ():
+            if held := self.heard(heading):
+                found |= held
+        return found
+
+    @property
+    def plain(self) -> float:
+        """Evidence of the sections whose headings hold none of the query's words: worked out once for all of them."""
+        if self._plain is None:
+            self._plain = round(self.explained() * self.share, DECIMALS)
+        return self._plain
+
     def evidence(self, section: Section | None) -> float:
-        """e = C · max(A, H). Worked out once for all sections whose headings hold none of the query's words."""
-        language = self.source.language
-        path = section.heading_path if section is not None else ()
-        in_heading = frozenset(term for part in path for term in words(part, language) if term in self.wanted)
-        if not in_heading:
-            if self._plain is None:
-                self._plain = round(self.explained() * self.share, DECIMALS)
-            return self._plain
-        heading = less(words(path[-1], language), self.label)
+        """e = C · max(A, H)."""
+        in_heading = self.in_headings(section)
+        if section is None or not in_heading:
+            return self.plain
+        heading = less(words(section.heading, self.source.language), self.label)
         return round(self.explained(in_heading) * max(self.share, self._share(heading)), DECIMALS)
 
     @property
@@ -114,8 +142,8 @@ class _Judged:
         if self.document.side and self.name_class not in ("spelled", "same_name"):
             return []
         found: list[NameRow] = []
-        sections: Iterable[Section | None] = self._inside(own) if self.is_named else self.document.sections
-        for section in sections or (None,):
+        sections: Sequence[Section | None] = self._inside(own) if self.is_named else self._promising()
+        for section in sections:
             graded = self._graded(section)
             if graded is not None:
                 weight, evidence, name_class = graded
@@ -139,6 +167,17 @@ class _Judged:
         place = (not self.full_path, chosen, self.document.depth, self.document.path, self.source.label)
         return [(row, (*place, rank)) for rank, row in enumerate(found[:SECTIONS_A_DOCUMENT])]
 
+    def _promising(self) -> Sequence[Section | None]:
+        """Sections of a document that is not named: without words of the query in their headings, most say too little
+        to be graded one by one.
+        """
+        sections = self.document.sections
+        if not sections:
+            return (None,)
+        if self.asked.only_common_words or not self.wanted or self.plain >= LEAST_EVIDENCE:
+            return sections
+        return [section for section in sections if self.in_headings(section)]
+
     def _graded(self, section: Section | None) -> tuple[float, float, NameClass] | None:
         """Weight, evidence and class of one section's row; None for a row that says too little."""
         evidence = self.evidence(section)
@@ -158,7 +197,7 @@ class _Judged:
             return fold(heading) == fold(self.asked.text.strip())
         return less(words(heading, self.source.language), self.label) == self.wanted
 
-    def _inside(self, own: Mapping[int, Mapping[str, float]]) -> list[Section]:
+    def _inside(self, own: Mapping[int, Mapping[str, float]]) -> list[Section | None]:
         """The sections of a named document in the order of their worth: covered headings, words, file order."""
         sections = self._shown()
         spelled = self.document.path if self.name_class in ("spelled", "same_name") else self.document.file_name
@@ -176,7 +215,7 @@ class _Judged:
             for found in weights
         ]
         order = sorted(range(len(sections)), key=lambda place: (not covered[place], -scores[place], place))
-        return [sections[place] for place in order]
+        return [sections[place] for place in order] or [None]
 
     def _shown(self) -> list[Section]:
         """Without wrappers: a heading over most of its file would stand for all of it."""

@@ -1,11 +1,11 @@
-"""The name stream over a scope: asked in the same statement as the other streams, and one more for the details."""
+"""The name stream over a scope: its postings ride with the query of the scope, its documents with the other streams."""
 
 from __future__ import annotations
 
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -15,16 +15,18 @@ import orjson
 from numpy.typing import NDArray
 
 from apps.indexing import name_ranking, naming
-from apps.indexing.analyzer import analyze, fold
+from apps.indexing.analyzer import DEFAULT_LANGUAGE, analyze, fold
 from apps.indexing.fields import ENTRY
-from apps.indexing.lexical import LexicalResult, backend
-from apps.indexing.models import BLOCK_BITS, SLOT_BITS
+from apps.indexing.lexical import LexicalResult, backend, given, postings, statistics
+from apps.indexing.models import BLOCK_BITS, NAMES_SUFFIX, SLOT_BITS
 from apps.indexing.naming import Asked, Named, NameRow, Section
-from apps.indexing.statements import Fragment, fetch, union
+from apps.indexing.scope import SCOPED, Riders
+from apps.indexing.scoring import Postings, Space
+from apps.indexing.statements import Fragment, fetch, numbers_text, union
 
 if TYPE_CHECKING:
     from apps.indexing.questions import Question
-    from apps.indexing.scope import Scope
+    from apps.indexing.scope import Scope, ScopedSource
 
 MAX_DOCUMENTS = 60
 """Documents that are looked at closely: those whose names and headings account for most of the query."""
@@ -40,60 +42,143 @@ class NameResult:
     drops_side: bool = False
 
 
-def statement(scope: Scope, query: str) -> Fragment | None:
-    """Postings of names for the words of ``query`` (kind ``n``) and their statistics (``m``), with the columns of the
-    lexical stream. None when nothing can be asked.
+_languages: set[str] = {DEFAULT_LANGUAGE}
+"""Languages that scopes have had: what is asked along with the query of a scope must guess them."""
+
+
+def riding(query: str) -> Riders:
+    """What this stream asks along with the query of a scope, so that it costs no statement of its own."""
+    languages = tuple(sorted(_languages))
+    is_names = f"right(store, {len(NAMES_SUFFIX)}) = '{NAMES_SUFFIX}'"
+    numbers = f"SELECT ARRAY(SELECT number FROM {SCOPED} WHERE {is_names}"  # noqa: S608
+    parts = [statistics("m", Fragment(numbers + ")"))]
+    for language in languages:
+        if terms := _asked(query, language):
+            mine = Fragment(numbers + " AND language = %s)", (language,))
+            parts.append(postings("n", language, terms, mine))
+    return Riders(query, languages, tuple(parts))
+
+
+def first_rows(scope: Scope, query: str) -> Sequence[tuple[Any, ...]]:
+    """Postings of names for the words of ``query`` (kind ``n``) and their statistics (``m``), in the columns of
+    ``REPLY``; by no statement where they came with the scope.
     """
-    parts = []
+    riders = scope.riders
+    _languages.update(scope.languages)
+    if riders is not None and riders.text == query and set(scope.languages) <= set(riders.languages):
+        return riders.rows
     numbers = [source.names for source in scope.sources if source.names]
-    if not numbers or not query.strip():
-        return None
-    parts.append(
-        Fragment(
-            "SELECT 'm' AS kind, number, 0 AS block, chunks::bigint, 0::bigint, 0::bigint, next_slot::text AS term, "
-            "dead AS data FROM indexing_indexedsource WHERE number = ANY(%s::int[])",
-            (numbers,),
-        )
-    )
+    parts = [statistics("m", given(numbers))]
     for language in scope.languages:
-        terms = sorted({term.text for term in analyze(query, language).terms if term.kind != "letter"})
         here = [source.names for source in scope.sources if source.names and source.language == language]
+        terms = _asked(query, language)
         if terms and here:
-            parts.append(
-                Fragment(
-                    "SELECT 'n', number, block::int, chunks::bigint, 0::bigint, 0::bigint, term, entries "
-                    "FROM indexing_posting WHERE term = ANY(%s::text[]) AND number = ANY(%s::int[])",
-                    (terms, here),
-                )
-            )
-    return union(parts)
+            parts.append(postings("n", language, terms, given(here)))
+    return fetch(union(parts)) if numbers else []
+
+
+def _asked(query: str, language: str) -> list[str]:
+    return sorted({term.text for term in analyze(query, language).terms if term.kind != "letter"})
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Documents that may be meant, and how rare the words of the query are among names."""
+
+    refs: list[int]
+    documents: int
+    df: dict[str, int]
+
+    def idf(self, term: str) -> float:
+        return math.log(1 + self.documents / (1 + self.df.get(term, 0)))
+
+
+def pool(scope: Scope, question: Question) -> Pool:
+    """Documents whose names, headings and folders account for enough of the query, and those spelled."""
+    rows = first_rows(scope, question.text)
+    space = Space.of(next(((head, data) for kind, _, _, head, data in rows if kind == "m"), (None, None)))
+    # Riders know of all blocks and kinds: only names of sources in this scope count.
+    entries = {source.names: source for source in scope.sources if source.names}
+    mine = np.isin(space.numbers, np.array(list(entries), np.int64))
+    held = [(language, term, head, data) for kind, language, term, head, data in rows if kind == "n"]
+    found = Postings.of(space, list(range(len(held))), [head for *_, head, _ in held])
+    counted = np.where(mine[found.places], found.changes, 0) if len(mine) else found.changes
+    df: dict[str, int] = {}
+    for at, count in zip(found.units.tolist(), counted.tolist(), strict=True):
+        df[held[at][1]] = df.get(held[at][1], 0) + count
+    made = Pool([], int(space.documents[mine].sum()), df)
+    if question.only_common_words or not held or not len(space.numbers):
+        return made
+    wanted, totals = _wanted(question.text, [entries.get(number) for number in space.numbers.tolist()], made.idf)
+    data = np.frombuffer(b"".join(data for *_, data in held), ENTRY)
+    row = np.repeat(np.arange(len(found.sizes)), found.sizes)
+    keys = (space.bases[found.places] + (found.blocks << BLOCK_BITS))[row] + data["slot"]
+    worth = [
+        made.idf(held[at][1]) if known and held[at][1] in wanted[place] else 0.0
+        for at, place, known in zip(found.units.tolist(), found.places.tolist(), found.known.tolist(), strict=True)
+    ]
+    named = np.where((data["heading"] | data["body"]) > 0, 1.0, 0.5)
+    sums = np.bincount(keys, weights=np.array(worth)[row] * named, minlength=space.size)
+    ends = np.append(space.bases[1:], space.size)
+    total = np.repeat(np.where(mine, totals, np.inf), ends - space.bases)
+    for token in naming.spelled_tokens(question.text):
+        for language in scope.languages:
+            # Documents whose path holds every term of the file name that is spelled.
+            terms = set(_asked(token.rpartition("/")[2], language))
+            which = np.array([of == language and term in terms for of, term, *_ in held])[found.units][row]
+            count = np.bincount(keys[which & (data["path"] > 0)], minlength=space.size)
+            sums = np.where((count == len(terms)) & bool(terms), np.maximum(sums, 2 * total), sums)
+    sums[space.dead] = 0
+    near = np.flatnonzero((sums >= LEAST_SHARE * total - 1e-9) & np.isfinite(total))
+    shares = sums[near] / total[near]
+    labels = {source.names: place for place, source in enumerate(scope.sources)}
+    refs = space.refs(near)
+    by_label = np.array([labels[number] for number in (refs >> SLOT_BITS).tolist()], np.int64)
+    order = np.lexsort((refs, by_label, -shares))
+    if len(order) > MAX_DOCUMENTS:
+        order = order[shares[order] >= shares[order[MAX_DOCUMENTS - 1]] - 1e-9][:MAX_TIED]
+    made.refs.extend(refs[order].tolist())
+    return made
+
+
+def _wanted(
+    query: str, sources: Sequence[ScopedSource | None], idf: Callable[[str], float]
+) -> tuple[list[frozenset[str]], NDArray[np.float64]]:
+    """The words of the query as each source reads it, and what they weigh together."""
+    wanted: list[frozenset[str]] = []
+    totals: list[float] = []
+    weighed: dict[tuple[str, frozenset[str]], float] = {}
+    for source in sources:
+        if source is None:
+            wanted.append(frozenset())
+            totals.append(np.inf)
+            continue
+        language = source.language
+        here = naming.less(naming.words(query, language), naming.words(source.label, language))
+        if (language, here) not in weighed:
+            medium = naming.words(naming.MEDIUM, language)
+            telling = sum(idf(term) for term in sorted(here - medium))
+            weighed[language, here] = telling or sum(idf(term) for term in sorted(here)) or 1.0
+        wanted.append(here)
+        totals.append(weighed[language, here])
+    return wanted, np.array(totals, np.float64)
 
 
 def rank(
-    scope: Scope, question: Question, rows: Sequence[tuple[Any, ...]], lexical: LexicalResult | None = None
+    scope: Scope,
+    question: Question,
+    found: Pool,
+    rows: Sequence[tuple[Any, ...]],
+    lexical: LexicalResult | None = None,
 ) -> NameResult:
-    """The stream from the rows of ``statement``, by one more statement for the documents that may be meant.
-
-    The lexical stream's result tells how rare words are in texts, and which sections of a named file hold them.
+    """The stream from its pool and the rows of ``statement``. The lexical stream's result tells how rare words are in
+    texts, and which sections of a named file hold them.
     """
-    entries = {source.names: source for source in scope.sources if source.names}
-    statistics = {row[1]: row for row in rows if row[0] == "m"}
-    documents = sum(row[3] for row in statistics.values())
-    df: dict[str, int] = {}
-    for row in rows:
-        if row[0] == "n":
-            df[row[6]] = df.get(row[6], 0) + row[3]
-
-    @functools.cache
-    def idf(term: str) -> float:
-        return math.log(1 + documents / (1 + df.get(term, 0)))
-
-    common = question.only_common_words
-    refs = [] if common else _pool(scope, question.text, rows, statistics, idf)
-    found, more = _load(list(entries), refs, fold(question.text.strip()), common)
-    df |= {term: count for term, count in more.items() if term not in df}
-    idf.cache_clear()
-    sources = {number: naming.Source(source.language, source.label) for number, source in entries.items()}
+    for kind, _, term, head, _ in rows:
+        if kind == "t":
+            found.df.setdefault(term, int.from_bytes(head, "big"))
+    documents = [_named(orjson.loads(data)) for kind, _, _, _, data in rows if kind == "nd"]
+    sources = {s.names: naming.Source(s.language, s.label) for s in scope.sources if s.names}
     terms = {
         source.number: {unit: term for term, unit in question.terms.get(source.language, {}).items()}
         for source in scope.sources
@@ -109,105 +194,58 @@ def rank(
         weights = lexical.weights(refs) if lexical is not None else {}
         return {ref: {terms[ref >> SLOT_BITS][unit]: w for unit, w in held.items()} for ref, held in weights.items()}
 
-    ranked = name_ranking.rank(Asked(question.text, idf, rare, common), found, sources, own)
+    idf = functools.cache(found.idf)
+    asked = Asked(question.text, idf, rare, question.only_common_words)
+    ranked = name_ranking.rank(asked, documents, sources, own)
     return NameResult(tuple(ranked), any(row.weight >= 2 for row in ranked))
 
 
 def search(scope: Scope, question: Question) -> NameResult:
     """The stream alone."""
     used = backend()
-    parts = [used.statement(scope, question)] if question.asked else []
-    names = statement(scope, question.text)
-    rows = fetch(union([*parts, names])) if names is not None else []
-    return rank(scope, question, rows, used.rank(scope, question, rows, 1) if parts and rows else None)
+    found = pool(scope, question)
+    parts = [statement(scope, question, found)]
+    if question.asked:
+        parts.append(used.statement(scope, question))
+    rows = fetch(union(parts))
+    return rank(scope, question, found, rows, used.rank(scope, question, rows, 1) if question.asked else None)
 
 
-def _pool(
-    scope: Scope,
-    query: str,
-    rows: Sequence[tuple[Any, ...]],
-    statistics: Mapping[int, tuple[Any, ...]],
-    idf: Callable[[str], float],
-) -> list[int]:
-    """Refs of documents whose names, headings and folders account for enough of the query, and of those spelled."""
-    spelled = naming.spelled_tokens(query)
-    found: list[tuple[float, int]] = []
-    for source in scope.sources:
-        mine = [row for row in rows if row[0] == "n" and row[1] == source.names]
-        if not mine or source.names not in statistics:
-            continue
-        wanted = naming.less(naming.words(query, source.language), naming.words(source.label, source.language))
-        medium = naming.words(naming.MEDIUM, source.language)
-        slots = int(statistics[source.names][6])
-        total = sum(idf(term) for term in wanted if term not in medium) or sum(idf(term) for term in wanted) or 1.0
-        sums = np.zeros(slots)
-        for row in mine:
-            if row[6] in wanted and row[7]:
-                held = np.frombuffer(row[7], ENTRY)
-                keys = held["slot"].astype(np.int64) + (row[2] << BLOCK_BITS)
-                sums[keys] += idf(row[6]) * np.where((held["heading"] | held["body"]) > 0, 1.0, 0.5)
-        keys = _spelled(spelled, source.language, mine, slots)
-        sums[keys] = np.maximum(sums[keys], 2 * total)
-        sums[np.frombuffer(statistics[source.names][7] or b"", "<u4").astype(np.int64)] = 0
-        found += [
-            (float(sums[slot]) / total, source.names << SLOT_BITS | slot)
-            for slot in np.flatnonzero(sums >= LEAST_SHARE * total - 1e-9).tolist()
-        ]
-    found.sort(key=lambda item: -item[0])
-    if len(found) > MAX_DOCUMENTS:
-        least = found[MAX_DOCUMENTS - 1][0] - 1e-9
-        found = [item for item in found if item[0] >= least][:MAX_TIED]
-    return [ref for _, ref in found]
-
-
-def _spelled(tokens: Sequence[str], language: str, rows: Sequence[tuple[Any, ...]], slots: int) -> NDArray[np.int64]:
-    """Slots of documents whose path holds every term of a spelled token's file name."""
-    marked = np.zeros(slots, bool)
-    for token in tokens:
-        terms = {term.text for term in analyze(token.rpartition("/")[2], language).terms if term.kind != "letter"}
-        count = np.zeros(slots, np.int64)
-        for row in rows:
-            if row[6] in terms and row[7]:
-                held = np.frombuffer(row[7], ENTRY)
-                keys = held["slot"].astype(np.int64) + (row[2] << BLOCK_BITS)
-                count[keys] += held["path"] > 0
-        if terms:
-            marked |= count == len(terms)
-    return np.flatnonzero(marked)
-
-
-def _load(numbers: list[int], refs: list[int], query: str, common: bool) -> tuple[list[Named], dict[str, int]]:
-    """The documents ``refs`` and files written in capitals that ``query`` mentions (of a query of common words, those
-    whose folded name it is), and how many documents of scope hold each term of their names and headings.
+def statement(scope: Scope, question: Question, found: Pool) -> Fragment:
+    """The documents of the pool and files written in capitals that the query mentions (of a query of common words,
+    those whose folded name it is), kind ``nd``, and how many documents of scope hold each term of their names and
+    headings, kind ``t``; in the columns of ``REPLY``.
     """
-    if common:
-        condition, bound = "folded @> ARRAY[%s] AND number = ANY(%s::int[])", [query, numbers]
+    numbers = numbers_text(source.names for source in scope.sources if source.names)
+    refs = numbers_text(found.refs)
+    bound: list[Any]
+    if question.only_common_words:
+        condition = "folded @> ARRAY[%s] AND number = ANY(%s::int[])"
+        bound = [fold(question.text.strip()), numbers]
     else:
         condition = "(ref = ANY(%s::bigint[]) OR (capital AND number = ANY(%s::int[]) AND stem = ANY(%s::text[])))"
-        bound = [refs, numbers, re.findall(r"\w+", query)]
-    rows = fetch(
-        Fragment(
-            "WITH named AS MATERIALIZED (SELECT number, document_id, path, title, aliases, side, sections, terms, "  # noqa: S608
-            "depth <= (SELECT min(o.depth) FROM indexing_nameddocument o "
-            "WHERE o.number = d.number AND o.stem = d.stem AND NOT o.side) AS owns_stem FROM indexing_nameddocument d "
-            f"WHERE {condition} ORDER BY ref = ANY(%s::bigint[]) DESC, depth, path LIMIT {2 * MAX_TIED}) "
-            "SELECT 'd', 0::bigint, '', (to_jsonb(named) - 'terms')::text FROM named UNION ALL "
-            "SELECT 't', sum(chunks)::bigint, term, NULL FROM indexing_posting WHERE number = ANY(%s::int[]) "
-            "AND term = ANY(ARRAY(SELECT DISTINCT unnest(terms) FROM named)) GROUP BY term",
-            (*bound, refs, numbers),
-        )
+        bound = [refs, numbers, re.findall(r"\w+", fold(question.text.strip()))]
+    return Fragment(
+        "WITH named AS MATERIALIZED (SELECT number, document_id, path, title, aliases, side, sections, terms, "  # noqa: S608
+        "depth <= (SELECT min(o.depth) FROM indexing_nameddocument o "
+        "WHERE o.number = d.number AND o.stem = d.stem AND NOT o.side) AS owns_stem FROM indexing_nameddocument d "
+        f"WHERE {condition} ORDER BY ref = ANY(%s::bigint[]) DESC, depth, path LIMIT {2 * MAX_TIED}) "
+        "SELECT 'nd', '', '', NULL::bytea, convert_to((to_jsonb(named) - 'terms')::text, 'UTF8') FROM named UNION ALL "
+        "SELECT 't', '', term, int8send(sum(chunks)::bigint), NULL FROM indexing_posting "
+        "WHERE number = ANY((SELECT %s::int[])::int[]) AND term = ANY(ARRAY(SELECT DISTINCT unnest(terms) FROM named)) "
+        "GROUP BY term",
+        (*bound, refs, numbers),
     )
-    found = [
-        Named(
-            row["number"],
-            UUID(row["document_id"]),
-            row["path"],
-            row["title"],
-            tuple(row["aliases"]),
-            row["side"],
-            tuple(Section(tuple(heading), *rest) for heading, *rest in row["sections"]),
-            row["owns_stem"] is not False,
-        )
-        for row in (orjson.loads(text) for kind, _, _, text in rows if kind == "d")
-    ]
-    return found, {term: int(count) for kind, count, term, _ in rows if kind == "t"}
+
+
+def _named(row: dict[str, Any]) -> Named:
+    return Named(
+        row["number"],
+        UUID(row["document_id"]),
+        row["path"],
+        row["title"],
+        tuple(row["aliases"]),
+        row["side"],
+        tuple(Section(tuple(heading), *rest) for heading, *rest in row["sections"]),
+        row["owns_stem"] is not False,
+    )

@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from apps.indexing.analyzer import analyze
@@ -40,8 +40,7 @@ _SPELLED = re.compile(rf"(?i){_FILE}|{_CHARACTERS}*[/\\]{_CHARACTERS}+")
 _EXTENSION = re.compile(r"\.[^./]*$")
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A section that has text of its own; ``end_line`` is that of its last sub-section."""
 
     heading_path: tuple[str, ...]

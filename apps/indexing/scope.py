@@ -6,17 +6,20 @@ viewer may read; narrowing only ever removes. A stream that had a default for it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db.models import CharField, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Cast
+import orjson
+from django.db import connection
+from django.db.models import Q, QuerySet
 
+from apps.access.compiled import readable_ids
 from apps.access.sources import source_model
 from apps.indexing.models import NAMES_SUFFIX as SUFFIX
-from apps.indexing.models import SLOT_BITS, Chunk, IndexedSource
+from apps.indexing.models import SLOT_BITS, Chunk, EmbeddingProfile, ProfileState
+from apps.indexing.statements import Fragment, fetch, union
 from apps.indexing.stores import Block, ChunkStore, all_stores, get_store
 
 if TYPE_CHECKING:
@@ -43,6 +46,20 @@ class ScopedSource:
 
 
 @dataclass(frozen=True, slots=True)
+class Riders:
+    """SELECTs in the columns of ``REPLY`` that ride along with the query of a scope, on behalf of ``text``.
+
+    SECURITY: they name no sources, but read the numbers of those in scope from ``SCOPED``.
+    """
+
+    text: str
+    languages: tuple[str, ...]
+    """Languages in which the text was asked: those of a scope are known too late."""
+    fragments: tuple[Fragment, ...]
+    rows: Sequence[tuple[Any, ...]] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """Sources that one viewer may read, of one block, and conditions on their chunks by store.
 
@@ -52,6 +69,10 @@ class Scope:
     block: Block
     sources: tuple[ScopedSource, ...]
     conditions: Mapping[str, Q] = field(default_factory=dict)
+    profile: EmbeddingProfile | None = None
+    """The profile that served when the scope was made."""
+    riders: Riders | None = None
+    """What was asked along with it, answered."""
     _token: object = None
 
     def __post_init__(self) -> None:
@@ -121,63 +142,98 @@ def visible_blocks(
     sources: Collection[tuple[str, UUID]] | None = None,
     conditions: Mapping[str, Q] | None = None,
     evaluation: bool = False,
+    riders: Riders | None = None,
 ) -> list[Scope]:
     """The same for several blocks at once, still by one query; ``blocks`` gives the kinds of source of each.
 
-    ``evaluation``: the sources of evaluation sets that the viewer may read, and no others.
+    ``evaluation``: the sources of evaluation sets that the viewer may read, and no others. ``riders`` are asked by the
+    same query, inside the same sources.
     """
-    readable = Q(pk__in=())
-    labels: dict[type[Any], Subquery] = {}
-    for store in all_stores():
-        if store.block not in blocks:
-            continue
-        kinds = blocks[store.block]
-        if kinds is not None and store.source_kind not in kinds:
-            continue
-        model = source_model(store.source_kind)
-        rows_of: Any = model.objects
-        allowed = rows_of.of_evaluation(viewer) if evaluation else rows_of.visible_to(viewer)
-        if sources is not None:
-            allowed = allowed.filter(pk__in=[id_ for kind, id_ in sources if kind == store.source_kind])
-        readable |= Q(store__in=(store.name, store.name + SUFFIX), source_id__in=allowed.values("pk"))
-        labels.setdefault(model, _label(model, store))
-    rows = _with_labels(IndexedSource.objects.filter(readable), list(labels.values()))
-    names = {(row.store, row.source_id): row.number for row, _ in rows if row.store.endswith(SUFFIX)}
-    found: dict[Block, list[ScopedSource]] = {block: [] for block in blocks}
-    for row, row_labels in rows:
-        if row.store.endswith(SUFFIX):
-            continue
-        found[get_store(row.store).block].append(
-            ScopedSource(
-                row.number,
-                row.store,
-                row.source_kind,
-                row.source_id,
-                next((label for label in row_labels if label is not None), ""),
-                row.language,
-                row.chunks,
-                row.version,
-                row.generation,
-                names.get((row.store + SUFFIX, row.source_id), 0),
-            )
-        )
+    parts = _of_models(viewer, blocks, sources, evaluation)
+    scoped = union(parts) if parts else Fragment(f"SELECT {_COLUMNS} FROM indexing_indexedsource s WHERE false")  # noqa: S608
+    asked = union([_PACKED, _PROFILE, *(riders.fragments if riders else ())])
+    rows = fetch(Fragment(f"WITH {SCOPED} AS MATERIALIZED ({scoped.sql}) {asked.sql}", (*scoped.params, *asked.params)))
+    members, profile = _read(rows)
     scopes = []
-    for block, members in found.items():
-        members.sort(key=lambda source: (source.label, source.kind, source.store, str(source.id)))
+    for block in blocks:
         stores = {store.name for store in all_stores() if store.block == block}
-        mine = {name: condition for name, condition in (conditions or {}).items() if name in stores}
-        scopes.append(Scope(block, tuple(members), mine, _MADE_BY_VISIBLE))
+        mine = sorted(
+            (member for member in members if member.store in stores),
+            key=lambda source: (source.label, source.kind, source.store, str(source.id)),
+        )
+        narrowed = {name: condition for name, condition in (conditions or {}).items() if name in stores}
+        brought = replace(riders, rows=rows) if riders else None
+        scopes.append(Scope(block, tuple(mine), narrowed, profile, brought, _MADE_BY_VISIBLE))
     return scopes
 
 
-def _label(model: Any, store: ChunkStore) -> Subquery:
-    row = model.objects.filter(pk=OuterRef("source_id")).values(text=Cast(F(store.label_field), CharField()))[:1]
-    return Subquery(row)
+SCOPED = "scoped"
+"""What riders read: number, store and language of the sources that the viewer may read."""
+_COLUMNS = (
+    "s.number, s.store, s.source_kind, s.source_id, s.language, s.chunks, s.version, s.generation, ''::text AS label"
+)
+_PACKED = Fragment(
+    "SELECT 'o' AS kind, '' AS language, '' AS term, NULL::bytea AS head, "  # noqa: S608
+    "convert_to(COALESCE(json_agg(json_build_array(number, store, source_kind, source_id, label, language, chunks, "
+    "version, generation))::text, '[]'), 'UTF8') "
+    f"AS data FROM {SCOPED}"
+)
+_OF_PROFILE = (
+    "id", "fingerprint", "backend", "options", "label", "dimension", "weight", "min_cosine", "max_tokens", "state",
+    "indexed_rows",
+)  # fmt: skip
+_PROFILE = Fragment(
+    f"SELECT 'e', '', '', NULL::bytea, convert_to(json_build_array({', '.join(_OF_PROFILE)})::text, 'UTF8') "  # noqa: S608
+    f"FROM indexing_embeddingprofile WHERE state = '{ProfileState.ACTIVE}'"
+)
 
 
-def _with_labels(
-    rows: QuerySet[IndexedSource], labels: list[Subquery]
-) -> list[tuple[IndexedSource, tuple[str | None, ...]]]:
-    names = [f"label_{place}" for place in range(len(labels))]
-    annotated = rows.annotate(**dict(zip(names, labels, strict=True))).defer("dead")
-    return [(row, tuple(getattr(row, name) for name in names)) for row in annotated]
+def _of_models(
+    viewer: Viewer,
+    blocks: Mapping[Block, Collection[str] | None],
+    sources: Collection[tuple[str, UUID]] | None,
+    evaluation: bool,
+) -> list[Fragment]:
+    """The indexed sources that the viewer may read, one SELECT for each kind of source."""
+    wanted: dict[str, list[ChunkStore]] = {}
+    for store in all_stores():
+        if store.block in blocks:
+            kinds = blocks[store.block]
+            if kinds is None or store.source_kind in kinds:
+                wanted.setdefault(store.source_kind, []).append(store)
+    parts = []
+    for kind, stores in wanted.items():
+        model = source_model(kind)
+        sql, params = readable_ids(model, viewer, evaluation=evaluation)
+        names = [name for store in stores for name in (store.name, store.name + SUFFIX)]
+        columns = _COLUMNS.replace("''::text", f"m.{connection.ops.quote_name(stores[0].label_field)}::text")
+        narrowed = "" if sources is None else " AND m.id = ANY(%s::uuid[])"
+        bound = () if sources is None else ([id_ for of, id_ in sources if of == kind],)
+        parts.append(
+            Fragment(
+                f"SELECT {columns} FROM indexing_indexedsource s "  # noqa: S608
+                f"JOIN {connection.ops.quote_name(model._meta.db_table)} m ON m.id = s.source_id "
+                f"WHERE s.store = ANY(%s::text[]) AND m.id IN ({sql}){narrowed}",
+                (names, *params, *bound),
+            )
+        )
+    return parts
+
+
+def _read(rows: list[tuple[Any, ...]]) -> tuple[list[ScopedSource], EmbeddingProfile | None]:
+    found = next(orjson.loads(data) for kind, *_, data in rows if kind == "o")
+    names = {(store, id_): number for number, store, _, id_, *_ in found if store.endswith(SUFFIX)}
+    members = [
+        ScopedSource(
+            number, store, kind, UUID(id_), label, language, chunks, version, generation,
+            names.get((store + SUFFIX, id_), 0),
+        )
+        for number, store, kind, id_, label, language, chunks, version, generation in found
+        if not store.endswith(SUFFIX)
+    ]  # fmt: skip
+    values = [orjson.loads(data) for kind, *_, data in rows if kind == "e"]
+    if not values:
+        return members, None
+    known = dict(zip(_OF_PROFILE, values[0], strict=True))
+    given = [known[field.attname] for field in EmbeddingProfile._meta.concrete_fields if field.attname in known]
+    return members, EmbeddingProfile.from_db(connection.alias, _OF_PROFILE, given)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -27,44 +24,66 @@ def idf(chunks: int, df: int) -> float:
     return math.log(1 + (chunks - df + 0.5) / (df + 0.5))
 
 
-@functools.lru_cache(maxsize=10_000)
-def reference_length(total: int, chunks: int) -> float:
-    """The average length of a field, rounded to the nearest power of the square root of 2; at least 1."""
-    if chunks <= 0 or total <= chunks:
-        return 1.0
-    return float(2.0 ** (round(2 * math.log2(total / chunks)) / 2))
+_POWERS = np.array([2.0 ** (half / 2) for half in range(128)])
+
+
+def reference_lengths(totals: NDArray[np.int64], chunks: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Average lengths of a field, rounded to the nearest power of the square root of 2; at least 1."""
+    averages = np.maximum(totals, 1) / np.maximum(chunks, 1)
+    halves = np.rint(2 * np.log2(np.maximum(averages, 1.0))).astype(np.int64)
+    lengths: NDArray[np.float64] = np.where(chunks > 0, _POWERS[halves], 1.0)
+    return lengths
+
+
+SOURCE = np.dtype(
+    [("number", ">i4"), ("chunks", ">i4"), ("heading", ">i8"), ("body", ">i8"), ("slots", ">i8"), ("dead", ">i4")]
+)
+"""A source as ``lexical.statistics`` packs it; ``dead`` is the length of its dead slots in bytes."""
+ROW = np.dtype([("number", ">i4"), ("block", ">i4"), ("chunks", ">i4"), ("bytes", ">i4")])
+"""A row of postings as ``lexical.postings`` packs it, without its entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
     """The slots of all sources in scope in one row of keys, each source from its base on."""
 
-    base: Mapping[int, int]
     size: int
     chunks: int
+    documents: NDArray[np.int64]
+    """Chunks of each source; in the index of names, its documents."""
     dead: NDArray[np.int64]
-    heading_step: Mapping[int, float]
-    body_step: Mapping[int, float]
+    heading_step: NDArray[np.float64]
+    body_step: NDArray[np.float64]
     numbers: NDArray[np.int64]
     bases: NDArray[np.int64]
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[Any, ...]]) -> Space:
-        rows = sorted(rows, key=itemgetter(1))
-        _, numbers, _, counts, headings, bodies, slots, gone = zip(*rows, strict=True) if rows else ((),) * 8
-        ends = list(itertools.accumulate(map(int, slots)))
-        bases = [0, *ends[:-1]]
-        dead = [np.frombuffer(g, "<u4").astype(np.int64) + base for g, base in zip(gone, bases, strict=False) if g]
+    def of(cls, packed: tuple[bytes | None, bytes | None]) -> Space:
+        """From the row of ``lexical.statistics``: sources in the order of their numbers, and their dead slots."""
+        rows = np.frombuffer(packed[0] or b"", SOURCE)
+        counts = rows["chunks"].astype(np.int64)
+        ends = np.cumsum(rows["slots"], dtype=np.int64)
+        bases = ends - rows["slots"]
+        dead = np.frombuffer(packed[1] or b"", "<u4").astype(np.int64)
+        if len(dead):
+            dead += np.repeat(bases, rows["dead"] >> 2)
         return cls(
-            dict(zip(numbers, bases, strict=False)),
-            ends[-1] if ends else 0,
-            sum(counts),
-            np.concatenate(dead) if dead else np.zeros(0, np.int64),
-            {n: HEADING_B / reference_length(*of) for n, *of in zip(numbers, headings, counts, strict=True)},
-            {n: BODY_B / reference_length(*of) for n, *of in zip(numbers, bodies, counts, strict=True)},
-            np.array(numbers, np.int64),
-            np.array(bases[: len(numbers)], np.int64),
+            int(ends[-1]) if len(ends) else 0,
+            int(counts.sum()),
+            counts,
+            dead,
+            HEADING_B / reference_lengths(rows["heading"].astype(np.int64), counts),
+            BODY_B / reference_lengths(rows["body"].astype(np.int64), counts),
+            rows["number"].astype(np.int64),
+            bases,
         )
+
+    def places_of(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Places of sources by their numbers, and which of them are in scope."""
+        if not len(self.numbers):
+            return np.zeros(len(numbers), np.int64), np.zeros(len(numbers), bool)
+        place = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
+        return place, self.numbers[place] == numbers
 
     def refs(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         place = np.searchsorted(self.bases, keys, side="right") - 1
@@ -77,11 +96,35 @@ class Space:
 
     def keys_of_refs(self, refs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Keys of the refs that are in scope, and which of them are."""
-        number = refs >> SLOT_BITS
-        place = np.searchsorted(self.numbers, number)
-        known = (place < len(self.numbers)) & (self.numbers[np.minimum(place, len(self.numbers) - 1)] == number)
+        place, known = self.places_of(refs >> SLOT_BITS)
         keys: NDArray[np.int64] = self.bases[place[known]] + (refs[known] & ((1 << SLOT_BITS) - 1))
         return keys, known
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Rows of postings as columns, without their entries. ``places`` are those of their sources in the space."""
+
+    units: NDArray[np.int64]
+    places: NDArray[np.int64]
+    known: NDArray[np.bool_]
+    blocks: NDArray[np.int64]
+    changes: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, space: Space, units: Sequence[int], heads: Sequence[bytes]) -> Postings:
+        """``heads`` are the packed rows of each of ``units``. Rows of sources out of scope count for nothing."""
+        rows = np.frombuffer(b"".join(heads), ROW)
+        places, known = space.places_of(rows["number"].astype(np.int64))
+        return cls(
+            np.repeat(np.array(units, np.int64), [len(head) // ROW.itemsize for head in heads]),
+            places,
+            known,
+            rows["block"].astype(np.int64),
+            np.where(known, rows["chunks"], 0).astype(np.int64),
+            rows["bytes"].astype(np.int64) >> 3,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,32 +139,33 @@ class Entries:
     sizes: NDArray[np.int64]
 
     @classmethod
-    def of(
-        cls, space: Space, rows: Sequence[tuple[Any, ...]], units: Sequence[int], weight: Mapping[int, float]
-    ) -> Entries:
-        data = np.frombuffer(b"".join([row[7] for row in rows]), ENTRY)
-        sizes = np.array([len(row[7]) for row in rows], np.int64) >> 3
-        starts = np.array([space.base[row[1]] + (row[2] << BLOCK_BITS) for row in rows], np.int64)
-        body = np.array([space.body_step[row[1]] for row in rows])
-        heading = np.array([space.heading_step[row[1]] for row in rows])
-        factors = np.array([weight[unit] * (K1 + 1) for unit in units])
-        keys = np.empty(len(data), np.int64)
-        adds = np.empty(len(data), np.float64)
-        packed = data.view("<i8")
+    def of(cls, space: Space, rows: Postings, data: Sequence[bytes], weight: Mapping[int, float]) -> Entries:
+        entries = np.frombuffer(b"".join(data) if len(data) != 1 else data[0], ENTRY)
+        factors = np.array([weight.get(unit, 0.0) * (K1 + 1) for unit in rows.units.tolist()])
+        places, sizes, units, blocks = rows.places, rows.sizes, rows.units, rows.blocks
+        kept = rows.known & (factors > 0) & (sizes > 0)
+        if not kept.all():
+            entries = entries[np.repeat(kept, sizes)]
+            places, sizes, units, blocks, factors = (of[kept] for of in (places, sizes, units, blocks, factors))
+        starts = space.bases[places] + (blocks << BLOCK_BITS)
+        body, heading = space.body_step[places], space.heading_step[places]
+        keys = np.empty(len(entries), np.int64)
+        adds = np.empty(len(entries), np.float64)
+        packed = entries.view("<i8")
         for first, last, begin, end in _runs(sizes):
             part = slice(begin, end)
             which: Any = first if last == first + 1 else np.repeat(np.arange(first, last), sizes[first:last])
             np.bitwise_and(packed[part], 0xFFFF, out=keys[part])
             keys[part] += starts[which]
             _grade(packed[part], body[which], heading[which], factors[which], adds[part])
-        return cls(data, keys, adds, np.array(units, np.int64), sizes)
+        return cls(entries, keys, adds, units, sizes)
 
     def best(
         self, space: Space, allowed: NDArray[np.int64] | None, limit: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Keys and scores of the ``limit`` best chunks and of those that equal the last of them."""
-        if space.size > _LARGE + 32 * len(self.keys):
-            # Few entries in a very large index: sorting them is cheaper than a sum for every chunk.
+        if space.size > _SPARSE * len(self.keys):
+            # Few entries in a large index: sorting them is cheaper than a sum for every chunk.
             keys, inverse = np.unique(self.keys, return_inverse=True)
             sums = np.asarray(np.bincount(inverse, weights=self.adds, minlength=len(keys)), np.float64)
             if len(space.dead):
@@ -140,31 +184,25 @@ class Entries:
 
     def at(self, sorted_keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Entries whose key is among ``sorted_keys``: their places in it, their own places, their units."""
-        # A row of flags is four times faster to ask than a search in the sorted keys.
-        wanted = np.zeros(int(max(self.keys.max(initial=0), sorted_keys.max(initial=0))) + 1, bool)
-        wanted[sorted_keys] = True
-        hits = np.flatnonzero(wanted[self.keys])
+        most = int(max(self.keys.max(initial=0), sorted_keys.max(initial=0))) + 1
+        if most > _SPARSE * len(self.keys):
+            near = np.minimum(np.searchsorted(sorted_keys, self.keys), len(sorted_keys) - 1)
+            hits = np.flatnonzero(sorted_keys[near] == self.keys)
+        else:
+            # A row of flags is four times faster to ask than a search in the sorted keys.
+            wanted = np.zeros(most, bool)
+            wanted[sorted_keys] = True
+            hits = np.flatnonzero(wanted[self.keys])
         units = self.units[np.searchsorted(np.cumsum(self.sizes), hits, side="right")]
         return np.searchsorted(sorted_keys, self.keys[hits]), hits, units
-
-    def fields(self, best: NDArray[np.int64]) -> list[dict[int, str]]:
-        """For each of the sorted keys ``best``, the units that it holds and where."""
-        found: list[dict[int, str]] = [{} for _ in best]
-        if not found:
-            return found
-        place, hits, units = self.at(best)
-        some = self.data[hits]
-        code = (some["body"] > 0) * 1 + (some["heading"] > 0) * 2 + (some["path"] > 0) * 4
-        for at, unit, where in zip(place.tolist(), units.tolist(), code.tolist(), strict=True):
-            found[at][unit] = _WHERE[where]
-        return found
 
 
 _OWN_RUN = 4096
 """Entries from which a posting row is worked on alone, with plain numbers in place of columns of them."""
 _MOST = 1 << 15
 """Entries of small rows that are worked on together: what stays in the processor's cache."""
-_LARGE = 4_000_000
+_SPARSE = 16
+"""Chunks for each entry from which on entries are sorted, in place of a row of sums for all chunks."""
 
 
 def _runs(sizes: NDArray[np.int64]) -> Iterator[tuple[int, int, int, int]]:
@@ -242,19 +280,33 @@ class Detail:
             mine &= ~np.isin(self.entries.keys, self.space.dead)
         return int(mine.sum())
 
+    def fields(self, refs: Sequence[int]) -> dict[int, dict[int, str]]:
+        """The units that each of the chunks ``refs`` holds, and where; those of scope that hold none are left out."""
+        found: dict[int, dict[int, str]] = {}
+        refs_found, hits, units = self._at(refs)
+        some = self.entries.data[hits]
+        code = (some["body"] > 0) * 1 + (some["heading"] > 0) * 2 + (some["path"] > 0) * 4
+        for ref, unit, where in zip(refs_found.tolist(), units.tolist(), code.tolist(), strict=True):
+            found.setdefault(ref, {})[unit] = _WHERE[where]
+        return found
+
     def weights(self, refs: Sequence[int], idf: Mapping[int, float]) -> dict[int, dict[int, float]]:
-        keys, kept = self.space.keys_of_refs(np.array(refs, np.int64))
-        known = np.array(refs, np.int64)[kept]
-        order = np.argsort(keys)
         found: dict[int, dict[int, float]] = {}
-        if not len(keys):
-            return found
-        place, hits, units = self.entries.at(keys[order])
+        refs_found, hits, units = self._at(refs)
         share = self.entries.adds[hits] / ((K1 + 1) * np.array([idf[unit] for unit in units.tolist()]))
-        refs_found = known[order][place]
         for ref, unit, part in zip(refs_found.tolist(), units.tolist(), share.tolist(), strict=True):
             found.setdefault(ref, {})[unit] = K1 * part / (1 - part)
         return found
+
+    def _at(self, refs: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Of the entries of the chunks ``refs``: the ref, the place among all entries, the unit."""
+        asked = np.array(refs, np.int64)
+        keys, kept = self.space.keys_of_refs(asked)
+        if not len(keys):
+            return asked[:0], asked[:0], asked[:0]
+        order = np.argsort(keys)
+        place, hits, units = self.entries.at(keys[order])
+        return asked[kept][order][place], hits, units
 
 
 _WHERE = tuple(("b" if code & 1 else "") + ("h" if code & 2 else "") + ("p" if code & 4 else "") for code in range(8))

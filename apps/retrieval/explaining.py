@@ -138,7 +138,7 @@ def explain(*, viewer: Viewer, question: Question, document: UUID) -> Explanatio
     heard = [one for one in blocks if not all_absent(one) or one.symbols or one.names.rows]
     for one in heard:
         if all_absent(one):
-            one.dense = ()
+            one.dense = dense.NO_HITS
     beside = Beside(viewer, question.filters)
     ordered = blocks_of(heard, beside.set_aside)
     block = next((block for block in ordered if block.name == "docs"), None)
@@ -232,7 +232,7 @@ def _unmatched(viewer: Viewer, asked: _Asked, streams: Streams) -> WhyNot:
         return WhyNot("only_common_words", "Only common words were asked, and none of its names is made of just these.")
     held = {unit for found in (streams.lexical.weights(refs) if streams.lexical else {}).values() for unit in found}
     if any(unit in held for units in words.values() for unit in units):
-        limit = f"{len(streams.lexical.hits) if streams.lexical else 0}"
+        limit = f"{len(streams.lexical.refs) if streams.lexical else 0}"
         return WhyNot("beyond_candidates", f"It holds words of the query, but {limit} other passages match better.")
     missing = tuple(absent_words(streams)) if all_absent(streams) else tuple(words)
     if streams.profile is None or streams.vector is None:

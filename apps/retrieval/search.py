@@ -14,6 +14,7 @@ from django.db.models import Q
 
 from apps.access.errors import BadRequest, Invalid
 from apps.access.rest.cursors import read_cursor, write_cursor
+from apps.indexing import dense, names
 from apps.indexing.scope import Scope, visible_blocks
 from apps.indexing.stores import Block as BlockName
 from apps.indexing.stores import all_stores
@@ -59,7 +60,13 @@ def scopes_of(viewer: Viewer, question: Question) -> list[Scope]:
         narrowing = narrow(question.filters, tuple(store for store in all_stores() if store.block == block), block)
         blocks[block] = narrowing.source_kinds
         conditions |= narrowing.conditions
-    return visible_blocks(viewer, blocks=blocks, sources=question.sources or None, conditions=conditions)
+    return visible_blocks(
+        viewer,
+        blocks=blocks,
+        sources=question.sources or None,
+        conditions=conditions,
+        riders=names.riding(question.query) if "docs" in blocks else None,
+    )
 
 
 def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
@@ -77,7 +84,7 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
     heard = [streams for streams in asked if not all_absent(streams) or streams.symbols or streams.names.rows]
     for streams in heard:
         if all_absent(streams):
-            streams.dense = ()
+            streams.dense = dense.NO_HITS
     if not heard:
         return _empty(emptiness.words_absent(question, asked[0], absent), question, begun)
     beside = Beside(viewer, question.filters)

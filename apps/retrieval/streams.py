@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 
 from apps.indexing import dense, lexical, names
 from apps.indexing.analyzer import stop_words
 from apps.indexing.embedding.backends import EmbedderUnavailable
-from apps.indexing.models import SLOT_BITS, EmbeddingProfile
+from apps.indexing.models import EmbeddingProfile
 from apps.indexing.questions import Question as Terms
 from apps.indexing.questions import ask
 from apps.indexing.scoring import idf
-from apps.indexing.serving import active_profile
-from apps.indexing.statements import fetch, union
+from apps.indexing.statements import Fragment, fetch, union
 from apps.repos.code import searching as symbols
 from apps.retrieval.values import Degraded, Filters
 
@@ -39,7 +39,7 @@ class Streams:
     scope: Scope
     terms: Terms
     lexical: LexicalResult | None = None
-    dense: Sequence[dense.DenseHit] = ()
+    dense: dense.DenseHits = dense.NO_HITS
     names: names.NameResult = dataclasses.field(default_factory=lambda: names.NameResult(()))
     symbols: Sequence[symbols.Found] = ()
     profile: EmbeddingProfile | None = None
@@ -78,48 +78,63 @@ def run_blocks(
     looks: list[dense.Look | None] = [None for _ in blocks]
     if only != "lexical":
         vector, looks = _vector(blocks, query, limit, profile)
-    parts = []
-    for streams, look in zip(blocks, looks, strict=True):
-        by_name = streams.block == "docs" and only != "dense"
-        named = names.statement(streams.scope, query) if by_name else None
-        if named is not None:
-            parts.append(named)
-        # Nothing but stop words can still be the exact name of a document, and nothing else.
-        if streams.terms.only_common_words:
-            continue
-        if streams.terms.asked and only != "dense":
-            parts.append(backend.statement(streams.scope, streams.terms))
-        if look is not None and streams.profile is not None:
-            parts.append(dense.statement(streams.scope, streams.profile, vector, limit, look))
     try:
-        with transaction.atomic():
+        with _undone_if_it_fails(any(look is not None and not look.exact for look in looks)):
+            parts = []
+            pools: list[names.Pool | None] = []
+            for place, (streams, look) in enumerate(zip(blocks, looks, strict=True)):
+                named = any(source.names for source in streams.scope.sources)
+                by_name = streams.block == "docs" and only != "dense" and named
+                pools.append(names.pool(streams.scope, streams.terms) if by_name else None)
+                parts += [
+                    Fragment(f"SELECT {place}, q.* FROM ({part.sql}) q", part.params)  # noqa: S608
+                    for part in _parts(streams, look, pools[-1], vector, limit, only)
+                ]
             for look in looks:
                 if look is not None:
                     look.prepare()
             rows = fetch(union(parts)) if parts else []
-        for streams, look in zip(blocks, looks, strict=True):
-            mine = _of(streams.scope, rows)
+        for place, (streams, look) in enumerate(zip(blocks, looks, strict=True)):
+            mine = [row[1:] for row in rows if row[0] == place]
             _rank(streams, mine, limit, only)
-            if streams.block == "docs" and only != "dense":
-                _ask_names(streams, mine)
-            profile = streams.profile
-            if look is not None and not look.exact and profile is not None and len(streams.dense) < limit:
-                streams.dense = dense.search(streams.scope, profile, vector, limit)
+            if (pool := pools[place]) is not None:
+                streams.names = names.rank(streams.scope, streams.terms, pool, mine, streams.lexical)
+            if look is not None and streams.profile is not None:
+                found = dense.rank(streams.profile, mine, limit)
+                streams.dense = dense.completed(found, streams.scope, streams.profile, vector, limit, look)
     except DatabaseError:
         for streams in blocks:
             _one_by_one(streams, limit)
     for streams in blocks:
         if streams.block == "code" and viewer is not None:
             _ask_symbols(streams, query, viewer, filters or Filters())
-        full = bool(streams.lexical and len(streams.lexical.hits) >= limit)
+        full = streams.lexical is not None and len(streams.lexical.refs) >= limit
         streams.capped = full or len(streams.dense) >= limit or len(streams.symbols) >= symbols.MOST
     return blocks
 
 
-def _of(scope: Scope, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The rows of a joint statement that belong to one scope; those of conditions are told apart by their refs."""
-    numbers = set(scope.numbers) | {source.names for source in scope.sources}
-    return [row for row in rows if row[0] == "f" or (row[3] >> SLOT_BITS if row[0] == "d" else row[1]) in numbers]
+@contextmanager
+def _undone_if_it_fails(set_locally: bool) -> Iterator[None]:
+    """A savepoint where there is a transaction that a failing statement would break, or settings that must end."""
+    with transaction.atomic() if set_locally or connection.in_atomic_block else nullcontext():
+        yield
+
+
+def _parts(
+    streams: Streams, look: dense.Look | None, pool: names.Pool | None, vector: Any, limit: int, only: Mode
+) -> list[Fragment]:
+    """What one block asks in the joint statement."""
+    parts = []
+    if pool is not None:
+        parts.append(names.statement(streams.scope, streams.terms, pool))
+    # Nothing but stop words can still be the exact name of a document, and nothing else.
+    if streams.terms.only_common_words:
+        return parts
+    if streams.terms.asked and only != "dense":
+        parts.append(lexical.backend().statement(streams.scope, streams.terms))
+    if look is not None and streams.profile is not None:
+        parts.append(dense.statement(streams.scope, streams.profile, vector, limit, look))
+    return parts
 
 
 def _vector(
@@ -129,7 +144,7 @@ def _vector(
     nothing: list[dense.Look | None] = [None for _ in blocks]
     if all(streams.terms.only_common_words for streams in blocks):
         return None, nothing
-    profile = profile or active_profile()
+    profile = profile or blocks[0].scope.profile
     if profile is None:
         return None, nothing
     for streams in blocks:
@@ -147,21 +162,8 @@ def _vector(
 
 
 def _rank(streams: Streams, rows: Sequence[tuple[Any, ...]], limit: int, only: Mode) -> None:
-    if streams.terms.only_common_words:
-        return
-    if streams.terms.asked and only != "dense":
+    if streams.terms.asked and not streams.terms.only_common_words and only != "dense":
         streams.lexical = lexical.backend().rank(streams.scope, streams.terms, rows, limit)
-    if streams.profile is not None:
-        streams.dense, _ = dense.rank(streams.profile, rows, limit)
-
-
-def _ask_names(streams: Streams, rows: Sequence[tuple[Any, ...]]) -> None:
-    """The name stream, under its own savepoint: it asks once more for the documents that may be meant."""
-    try:
-        with transaction.atomic():
-            streams.names = names.rank(streams.scope, streams.terms, rows, streams.lexical)
-    except DatabaseError as error:
-        streams.degraded.append(Degraded("name", type(error).__name__))
 
 
 def _ask_symbols(streams: Streams, query: str, viewer: Viewer, filters: Filters) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, Group, Permission
+from django.db import connection
 from django.test import Client
 
+from apps.access.compiled import readable_ids
 from apps.access.grants import grant
 from apps.access.models import User
 from apps.access.sources import Source, Visibility, source_model
@@ -76,7 +78,15 @@ class World:
         return {type(source) for source in self.sources.values()}
 
     def readable(self, viewer: Any) -> set[str]:
-        return self.names(source for model in self.models() for source in model.objects.visible_to(viewer))
+        """By the rule, which the SQL that is compiled once must agree with for whoever it is."""
+        found = [source for model in self.models() for source in model.objects.visible_to(viewer)]
+        compiled: set[Any] = set()
+        for model in self.models():
+            with connection.cursor() as cursor:
+                cursor.execute(*readable_ids(model, viewer))
+                compiled |= {id_ for (id_,) in cursor.fetchall()}
+        assert compiled == {source.pk for source in found}
+        return self.names(found)
 
     def writable(self, viewer: Any) -> set[str]:
         return self.names(source for model in self.models() for source in model.objects.writable_by(viewer))

@@ -1,7 +1,9 @@
 """The search as a whole: all streams at once against the sum of each, how time grows, our Python over its statements,
 and the answers a second over HTTP (`performance.md` 10, 12, 14; `retrieval.md` 16.3).
 
-    nice python -m tests.bench.retrieval [chunks ...]      (10,000 and 100,000 unless said; some minutes for the second)
+    nice python -m tests.bench.retrieval [chunks ...] [folder]  (10,000 and 100,000 unless said; minutes for the second)
+
+With a folder, the data stays there and the next run only measures.
 
 CPU milliseconds (`performance.md` 1): of the database backend by schedstat and of this process by getrusage. Vectors
 come from the hashing embedder, so that what is measured is the search and not a model.
@@ -26,21 +28,31 @@ QUERIES_A_SET = 3
 BATCH_DOCUMENTS = 200
 HTTP_SECONDS = 3
 COLLECTIONS = 5
+DIMENSION = 384
+"""Of the vectors: that of the default model."""
 
 
-def main(*sizes: int) -> None:
+def main(*sizes: int, keep: str = "") -> None:
     for size in sizes or (10_000, 100_000):
-        with place.database():
+        with place.database(f"{keep}/{size}" if keep else ""):
             _measure(size)
 
 
-def _measure(number: int) -> None:
+def prepare(number: int) -> object:
+    """The corpus, made unless a kept folder has it; gives who reads all of it."""
     from django.conf import settings
 
+    from apps.access.models import User
+
     settings.COGRAPH = dataclasses.replace(
-        settings.COGRAPH, embedding=dataclasses.replace(settings.COGRAPH.embedding, backend=HASHING)
+        settings.COGRAPH,
+        embedding=dataclasses.replace(settings.COGRAPH.embedding, backend=HASHING, dimension=DIMENSION),
     )
-    viewer = fill(number)
+    return User.objects.filter(username="bench").first() or fill(number)
+
+
+def _measure(number: int) -> None:
+    viewer = prepare(number)
     sets = corpus.queries()
     queries = [query for texts in sets.values() for query in texts[:QUERIES_A_SET]]
     clock = place.Clock()
@@ -60,6 +72,8 @@ HASHING = "apps.indexing.embedding.hashing.Hashing"
 def fill(number: int) -> object:
     """Five collections with documents of 20 chunks, indexed and embedded; gives their owner."""
     import uuid
+
+    from django.db import connection
 
     from apps.access.models import User
     from apps.collections.models import Collection, Document, DocumentState
@@ -95,6 +109,8 @@ def fill(number: int) -> object:
         store(place)
         embedding.request(collection)
     drain()
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")  # what autovacuum does in a deployment
     return owner
 
 
@@ -217,4 +233,5 @@ def http(viewer: object, queries: list[str]) -> float:
 
 
 if __name__ == "__main__":
-    main(*(int(one) for one in sys.argv[1:]))
+    sizes = [one for one in sys.argv[1:] if one.isdigit()]
+    main(*(int(one) for one in sizes), keep="".join(one for one in sys.argv[1:] if not one.isdigit()))

@@ -398,7 +398,7 @@ def test_retrieval_fact_29_always_as_many_rows_as_there_are(monkeypatch):
         profile,
         dense.fetch(dense.statement(scope_of(), profile, asked, 50, dense.Look(exact=True))),
         50,
-    )[0]
+    )
     shared = {hit.ref for hit in everywhere} & {hit.ref for hit in all_exact}
     assert len(shared) >= 45
 
