@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from apps.jobs.running import JobRun
 
 AT_ONCE = 500
-_CUT_FIELDS = tuple(field.name for field in dataclasses.fields(Cut))
 
 
 def trash_document(*, document: Document, by: User) -> None:
@@ -159,7 +157,7 @@ def purge_collection(run: JobRun, collection_id: UUID) -> None:
 def _shelve(document: Document) -> list[JsonObject]:
     """The chunks of a document as JSON: in the trash they are in no table that a search or a count could meet."""
     return [
-        {**dataclasses.asdict(cut), "id": str(chunk.pk), "profile": chunk.profile}
+        {**cut._asdict(), "id": str(chunk.pk), "profile": chunk.profile}
         for chunk, cut in as_cut(DocumentChunk.objects.filter(document=document).order_by("chunk_index"))
     ]
 
@@ -168,7 +166,7 @@ def _unshelve(document: Document) -> None:
     """Index the shelved chunks again and give them back their ids, so that permalinks open as before."""
     shelved = document.shelved_chunks
     profile = str(shelved[0]["profile"]) if shelved else ""
-    chunks = [Cut(**{name: _tuple(entry[name]) for name in _CUT_FIELDS}) for entry in shelved]
+    chunks = [Cut(**{name: _tuple(entry[name]) for name in Cut._fields}) for entry in shelved]
     text = DocumentText(
         document_id=document.pk,
         title=document.title,

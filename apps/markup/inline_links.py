@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import re
 from bisect import bisect_left, bisect_right
@@ -51,7 +50,7 @@ def collect_links(
     links = tree.links
     if sections and sections[0].heading is None and not tree.lead:
         # Definitions before the first heading have no event, yet they make a section.
-        links = [dataclasses.replace(each, section=(each.section or 0) + 1) for each in links]
+        links = [each._replace(section=(each.section or 0) + 1) for each in links]
     wiki = _wiki_links(tree, raw)
     pictures = tree.assets
     if wiki:
@@ -104,7 +103,7 @@ class _Places:
     def wiki_link(self, found: WikiLink) -> Link:
         line, last = self.line(found.start), bisect_left(self._starts, found.end)
         link = to_link(found, line, last, column=self._tree.column(line, found.start), in_front_matter=False)
-        return dataclasses.replace(link, section=self._section(found.start))
+        return link._replace(section=self._section(found.start))
 
 
 def _wiki_links(tree: Tree, raw: bytes) -> list[WikiLink]:

@@ -6,12 +6,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyromark import Options
 
 from apps.markup.anchors import Anchors, slugify
-from apps.markup.building import fast
 from apps.markup.references import code_reference, item_id
 from apps.markup.values import (
     Block,
@@ -34,12 +33,10 @@ OPTIONS = (
 )
 BLANKS = b" \t\n"
 """What a blank line may hold. Other white characters (VT, FF, no-break blanks) make a paragraph in CommonMark."""
-make_block = fast(Block)
 Events = Iterator[tuple[Any, Any]]
 
 
-@dataclass(slots=True)
-class HeadingDraft:
+class HeadingDraft(NamedTuple):
     """A heading as the events give it; sections are laid out later."""
 
     level: int
@@ -142,8 +139,8 @@ class Tree:
         self.html.append((start, end, parts))
         return self.block_of_lines("html", bisect_right(self.starts, start), bisect_left(self.starts, end))
 
-    def read_code(self, events: Events, start: int, end: int, tag: Any) -> Block:
-        """A fence or indented code up to its end; ``tag`` is pyromark's kind.
+    def read_code(self, events: Events, first: int, start: int, end: int, tag: Any) -> Block:
+        """A fence or indented code that begins in line ``first``, up to its end; ``tag`` is pyromark's kind.
 
         An unclosed fence has no event of its own: lines are counted.
         """
@@ -152,8 +149,7 @@ class Tree:
             if "End" in event:
                 break
             pieces.append(self.raw[span["start"] : span["end"]].decode() if self.disguised else event["Text"])
-        starts = self.starts
-        first, last = bisect_right(starts, start), bisect_left(starts, end)
+        last = bisect_left(self.starts, end)
         if tag == "Indented":
             return self.block_of_lines("code", first, last)
         content = "".join(pieces)
@@ -191,18 +187,15 @@ class Tree:
         if cells and (identifier := item_id(cells[0])):
             self.add_item(identifier, " | ".join(cells), start)
 
-    def add_table(self, rows: list[tuple[str, ...]], start: int, end: int) -> Block:
-        starts = self.starts
-        first, last = bisect_right(starts, start), bisect_left(starts, end)
+    def add_table(self, rows: list[tuple[str, ...]], first: int, last: int) -> None:
         self.tables.append(Table(rows[0] if rows else (), tuple(rows[1:]), first, last))
-        return make_block("table", first, last, starts[first - 1], starts[last] - 1, ())
 
     def block_of_lines(self, kind: BlockKind, first: int, last: int) -> Block:
         """A block of whole lines, blank ones at its end excluded."""
         starts = self.starts
         while last > first and not self.raw[starts[last - 1] : starts[last]].strip(BLANKS):
             last -= 1
-        return make_block(kind, first, last, starts[first - 1], starts[last] - 1, ())
+        return Block(kind, first, last, starts[first - 1], starts[last] - 1)
 
     def with_text_runs(self, children: list[Block], first: int, last: int) -> list[Block]:
         """Children of a tight list item with its plain lines, which have no event of their own, as paragraphs."""
@@ -237,7 +230,7 @@ class Tree:
             first, last = bisect_right(self.starts, start), bisect_right(self.starts, end)
             place = bisect_right(self.blocks, start, key=lambda each: each.start_byte)
             if not place or self.blocks[place - 1].end_byte < start:
-                self.blocks.insert(place, make_block(kind, first, last, start, end, ()))
+                self.blocks.insert(place, Block(kind, first, last, start, end))
 
     def _add_gap(self, blocks: list[Block], kind: BlockKind, first: int, last: int) -> None:
         starts = self.starts

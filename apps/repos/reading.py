@@ -135,7 +135,7 @@ def _unit(unit: CodeUnit) -> Unit:
 
 def _flagged(chunk: Chunk, redacted_lines: frozenset[int]) -> Chunk:
     if redacted_lines and not redacted_lines.isdisjoint(range(chunk.start_line, chunk.end_line + 1)):
-        return dataclasses.replace(chunk, flags=(*chunk.flags, "redacted"))
+        return chunk._replace(flags=(*chunk.flags, "redacted"))
     return chunk
 
 

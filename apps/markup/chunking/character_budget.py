@@ -6,13 +6,10 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from apps.markup.building import fast
 from apps.markup.chunking.derive import Derivation
 from apps.markup.chunking.dividing import Divider
 from apps.markup.chunking.offsets import TextMap
 from apps.markup.values import Block, CharacterBudget, Chunk, ChunkedDocument, ParsedDocument
-
-_chunk = fast(Chunk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +245,7 @@ class _Budget:
         path = self.names(piece)
         start_byte, end_byte = self.bytes_of(piece)
         source = self.places.text[piece.start : piece.stop]
-        return _chunk(
+        return Chunk(
             chunk_index=index,
             heading_path=tuple(headings[number].text for number in path),
             heading_level=headings[path[-1]].level if path else 0,

@@ -63,6 +63,8 @@ class Derivation:
         for note in parsed.footnotes:
             self._notes.setdefault(note.label.casefold(), note)
         self._references = [place for place, _ in parsed.footnote_references] if parsed.footnotes else []
+        self.changes = bool(self._edits or self._references)
+        """Whether the text of any slice may differ from its source, apart from what a cut puts around it."""
 
     # -- what changes inside a slice
 

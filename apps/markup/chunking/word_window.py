@@ -8,13 +8,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from apps.markup.building import fast
 from apps.markup.chunking.derive import Derivation
 from apps.markup.chunking.offsets import TextMap
-from apps.markup.chunking.words import count_words, word_spans
+from apps.markup.chunking.words import count_words, has_unspaced, word_edges
 from apps.markup.values import Chunk, ChunkedDocument, ParsedDocument, Section, WordWindow
 
-_chunk = fast(Chunk)
+_new = tuple.__new__
 
 
 def chunk_words(parsed: ParsedDocument, profile: WordWindow, kind_label: str | None = None) -> ChunkedDocument:
@@ -23,11 +22,14 @@ def chunk_words(parsed: ParsedDocument, profile: WordWindow, kind_label: str | N
         return ChunkedDocument(())
     places = TextMap(parsed.text)
     derivation = Derivation(parsed, places, longest=profile.max_chars)
-    raw = places.raw
+    raw, max_words, max_chars = places.raw, profile.max_words, profile.max_chars
+    # Most texts have no such letters, and then none of their sections is looked through for them.
+    mixed = has_unspaced(parsed.text)
     chunks: list[Chunk] = []
     label = () if kind_label is None else (kind_label,)
     for section, start, line in _joined(parsed, derivation):
-        text = raw[start : section.end_byte].decode()
+        stop = section.end_byte
+        text = raw[start:stop].decode()
         body = text.strip()
         if not body:
             continue
@@ -37,22 +39,22 @@ def chunk_words(parsed: ParsedDocument, profile: WordWindow, kind_label: str | N
             blank = text[: len(text) - len(text.lstrip())]
             first += len(blank.encode())
             line += blank.count("\n")
-        if len(body) > profile.max_chars or _has_more_words(body, profile.max_words):
-            _cut(chunks, section, path, body, first, line, profile, derivation)
+        size = len(body)
+        unspaced = mixed and size > max_words and has_unspaced(body)
+        # A word takes two characters, its blank included, or one in a script without blanks.
+        many = max_words if unspaced else 2 * max_words
+        if size > max_chars or (size > many and count_words(body, unspaced=unspaced) > max_words):
+            _cut(chunks, section, path, body, first, line, profile, derivation, unspaced)
             continue
-        end = first + (len(body) if body.isascii() else len(body.encode()))
+        end = first + (size if body.isascii() else len(body.encode()))
+        searched = derivation.text(first, end, body, cut=False) if derivation.changes else body
         chunks.append(
-            _chunk(
+            _new(Chunk, (
                 len(chunks), path, section.level, section.anchor, line, line + body.count("\n"), first, end, body,
-                derivation.text(first, end, body, cut=False),
-            )
+                searched, 1, 1, (),
+            ))
         )  # fmt: skip
     return ChunkedDocument(tuple(chunks))
-
-
-def _has_more_words(body: str, number: int) -> bool:
-    """Counted only when it can be: a word of ASCII text takes two characters, its blank included."""
-    return len(body) > (2 * number if body.isascii() else number) and count_words(body) > number
 
 
 def _cut(
@@ -64,20 +66,21 @@ def _cut(
     line: int,
     profile: WordWindow,
     derivation: Derivation,
+    unspaced: bool,
 ) -> None:
     """Add the windows over a section whose visible part ``body`` begins at byte ``first`` in ``line``."""
     within = TextMap(body)
     before = 0
-    for begin, end in _windows(body, first, profile, derivation):
+    for begin, end in _windows(within, first, profile, derivation, unspaced):
         source = body[begin:end]
         start_byte, end_byte = first + within.byte(begin), first + within.byte(end)
         line += body.count("\n", before, begin)
         before = begin
         chunks.append(
-            _chunk(
+            _new(Chunk, (
                 len(chunks), path, section.level, section.anchor, line, line + source.count("\n"), start_byte, end_byte,
-                source, derivation.text(start_byte, end_byte, source, cut=True),
-            )
+                source, derivation.text(start_byte, end_byte, source, cut=True), 1, 1, (),
+            ))
         )  # fmt: skip
 
 
@@ -86,45 +89,46 @@ def _joined(parsed: ParsedDocument, derivation: Derivation) -> Iterator[tuple[Se
 
     The lines of a heading without text, and comments alone, go to the front of the next section.
     """
+    headings, removed_spans, visible = parsed.heading_tree, parsed.removed_spans, derivation.visible
     waiting: Section | None = None
     last = len(parsed.sections) - 1
     for number, section in enumerate(parsed.sections):
         begin = waiting or section
-        after = section.start_byte if section.heading is None else parsed.heading_tree[section.heading].end_byte
-        if number < last and not derivation.visible(after, section.end_byte):
+        after = section.start_byte if section.heading is None else headings[section.heading].end_byte
+        if number < last and not visible(after, section.end_byte):
             if section.heading is not None or not derivation.removed(section.start_byte, section.end_byte):
                 waiting = begin
             continue
         waiting = None
-        if not parsed.removed_spans or not derivation.removed(begin.start_byte, section.end_byte):
+        if not removed_spans or not derivation.removed(begin.start_byte, section.end_byte):
             yield section, begin.start_byte, begin.start_line
 
 
-def _windows(body: str, first: int, profile: WordWindow, derivation: Derivation) -> Iterator[tuple[int, int]]:
+def _windows(
+    within: TextMap, first: int, profile: WordWindow, derivation: Derivation, unspaced: bool
+) -> Iterator[tuple[int, int]]:
     """Character ranges of the windows over a section's visible part, which begins at byte ``first``."""
-    spans = word_spans(body, longest=profile.max_chars)
-    starts = [start for start, _ in spans]
-    ends = [end for _, end in spans]
-    lines = _LineEdges(body, first, derivation)
+    starts, ends = word_edges(within.text, longest=profile.max_chars, unspaced=unspaced)
+    lines = _LineEdges(within, first, derivation)
     half = max(profile.max_words // 2, 1)
     begin = 0
     """Number of the first word of the window."""
     reached = 0
     """Number of words that the windows so far cover."""
     while True:
-        end = min(begin + profile.max_words, len(spans))
+        end = min(begin + profile.max_words, len(starts))
         if ends[end - 1] - starts[begin] > profile.max_chars:
             end = bisect_left(ends, starts[begin] + profile.max_chars + 1, begin, end)
         if end <= reached:
             # The overlap alone fills the window: go on without it.
             begin = reached
             continue
-        if end < len(spans):
+        if end < len(starts):
             moved = bisect_left(starts, lines.start_of(starts[end]), begin, end)
             if moved - begin >= half and moved > reached:
                 end = moved
         yield starts[begin], ends[end - 1]
-        if end >= len(spans):
+        if end >= len(starts):
             return
         reached = end
         # A window that its characters ended early shares at most half of itself with the next.
@@ -137,10 +141,9 @@ def _windows(body: str, first: int, profile: WordWindow, derivation: Derivation)
 class _LineEdges:
     """Finds the start of the row or code line in which an edge lies."""
 
-    def __init__(self, body: str, first: int, derivation: Derivation) -> None:
-        within = TextMap(body)
+    def __init__(self, within: TextMap, first: int, derivation: Derivation) -> None:
         size = len(within.raw)
-        self._body = body
+        self._body = within.text
         self._regions = [
             (within.character(max(region.start - first, 0)), within.character(min(region.end - first, size)))
             for region in derivation.regions_within(first, first + size)

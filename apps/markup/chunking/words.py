@@ -7,6 +7,9 @@ the marks that stand on it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import overload
 
 import regex
 
@@ -27,7 +30,9 @@ _MAYBE = re.compile(f"[{_BLOCKS}]")
 _MAYBE_RUN = re.compile(f"[{_BLOCKS}][{_BLOCKS}\u0300-\u036f\ufe00-\ufe0f]*")
 _LETTER = regex.compile(rf"{_UNSPACED}\p{{M}}*", regex.V1)
 _PLAIN = re.compile(r"\S+")
+_RUN = re.compile(r"\S+\s*")
 _GRAPHEME = regex.compile(r"\X", regex.V1)
+_ASCII = bytes(range(128))
 _LOOK_BACK = 64
 """Characters before a cut that are read to find a grapheme's edge; longer clusters are not written, only made up."""
 
@@ -36,18 +41,18 @@ def has_unspaced(text: str) -> bool:
     """Whether a script without spaces occurs in ``text``."""
     if text.isascii():
         return False
-    found = _MAYBE.search(text)
-    return found is not None and _ANY_UNSPACED.search(text, found.start()) is not None
+    # Without its ASCII bytes the text says the same and is short: the patterns need ten times as long for a character.
+    letters = text.encode().translate(None, _ASCII).decode()
+    found = _MAYBE.search(letters)
+    return found is not None and _ANY_UNSPACED.search(letters, found.start()) is not None
 
 
-def count_words(text: str) -> int:
-    """Number of words of ``text``."""
-    if text.isascii():
-        return _count_bytes(text.encode())
-    if has_unspaced(text):
+def count_words(text: str, *, unspaced: bool | None = None) -> int:
+    """Number of words of ``text``. ``unspaced``: what `has_unspaced` says of it, or of a text that holds it."""
+    if has_unspaced(text) if unspaced is None else unspaced:
         # Each letter is set apart, then the runs are counted: only what may be such a letter is looked at closely.
-        text = _MAYBE_RUN.sub(lambda run: _LETTER.sub(" x ", run[0]), text)
-    return len(text.split())
+        return len(_MAYBE_RUN.sub(lambda run: _LETTER.sub(" x ", run[0]), text).split())
+    return _count_bytes(text.encode())
 
 
 def word_spans(text: str, *, longest: int) -> list[tuple[int, int]]:
@@ -55,18 +60,47 @@ def word_spans(text: str, *, longest: int) -> list[tuple[int, int]]:
 
     A piece ends between two graphemes.
     """
-    pattern = _MIXED if has_unspaced(text) else _PLAIN
-    found = [match.span() for match in pattern.finditer(text)]
-    if all(end - start <= longest for start, end in found):
-        return found
-    spans: list[tuple[int, int]] = []
-    for start, end in found:
+    return list(zip(*word_edges(text, longest=longest, unspaced=has_unspaced(text)), strict=True))
+
+
+def word_edges(text: str, *, longest: int, unspaced: bool) -> tuple[Sequence[int], Sequence[int]]:
+    """The starts and the ends of these words. ``unspaced`` as in `count_words`."""
+    if not unspaced:
+        lead = len(text) - len(text.lstrip())
+        runs: list[str] = _RUN.findall(text)
+        if all(size <= longest for size in map(len, runs)):
+            starts = list(accumulate(map(len, runs), initial=lead))
+            return starts[:-1], _Ends(runs, starts)
+    starts, ends = [], []
+    for match in (_MIXED if unspaced else _PLAIN).finditer(text):
+        start, end = match.span()
         while end - start > longest:
             cut = grapheme_edge(text, start, start + longest)
-            spans.append((start, cut))
+            starts.append(start)
+            ends.append(cut)
             start = cut
-        spans.append((start, end))
-    return spans
+        starts.append(start)
+        ends.append(end)
+    return starts, ends
+
+
+class _Ends(Sequence[int]):
+    """Where words end, reckoned when asked: few of the ends are."""
+
+    def __init__(self, runs: list[str], starts: list[int]) -> None:
+        self._runs, self._starts = runs, starts
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @overload
+    def __getitem__(self, number: int) -> int: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[int]: ...
+    def __getitem__(self, number: int | slice) -> int | Sequence[int]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        return self._starts[number] + len(self._runs[number].rstrip())
 
 
 def grapheme_edge(text: str, start: int, cut: int) -> int:

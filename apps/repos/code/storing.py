@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import uuid
 from collections import defaultdict
@@ -118,7 +117,7 @@ def store(repository: Repository, batch: Sequence[tuple[SourceFile, CodeRead]], 
                 title=source.path.rsplit("/", 1)[-1],
                 path=source.path,
                 chunks=[
-                    dataclasses.replace(chunk, section_anchor=str(nodes[source.path][int(chunk.section_anchor)]))
+                    chunk._replace(section_anchor=str(nodes[source.path][int(chunk.section_anchor)]))
                     for chunk in read.chunks
                 ],
                 language=repository.language,
