@@ -15,7 +15,7 @@ class RetrievalConfig(AppConfig):
         from apps.retrieval import query_log, routing
         from apps.retrieval.evaluation import gates
         from apps.retrieval.evaluation.shelf import CODE_OF_SETS, EvaluationCodeShelf
-        from apps.retrieval.shelves import add_shelf
+        from apps.retrieval.shelf_reading import add_shelf
 
         register_store(CODE_OF_SETS)
         add_shelf(EvaluationCodeShelf())

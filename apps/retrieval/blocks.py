@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apps.retrieval.fusion import ROUND
-from apps.retrieval.ordering import Fused, fuse_streams, sort_key
+from apps.retrieval.ordering import Fused, fuse_blocks, sort_key
 from apps.retrieval.streams import Streams, rarity
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ def blocks_of(asked: Sequence[Streams], set_aside: Callable[[Streams, Fused], Fu
     that have their place beside the hits."""
     known = rarity(asked)
     blocks = []
-    for streams in asked:
-        fused = fuse_streams(streams)
+    for streams, fused in zip(asked, fuse_blocks(asked), strict=True):
         if set_aside is not None:
             fused = set_aside(streams, fused)
         blocks.append(Block(streams, fused, strength(streams, fused, known)))
@@ -51,8 +50,9 @@ def strength(streams: Streams, fused: Fused, known: Mapping[tuple[int, int, bool
     whole = sum(known.values())
     rows = fused.order[:JUDGED_ROWS]
     coverage = 0.0
+    fields = fused.fields_of([row.ref for row in rows])
     for row in rows:
-        units = (streams.terms.units[unit] for unit in fused.fields.get(row.ref, ()))
+        units = (streams.terms.units[unit] for unit in fields.get(row.ref, ()))
         held = {(unit.start, unit.end, unit.whole) for unit in units}
         coverage = max(coverage, sum(known[key] for key in sorted(held) if key in known))
     evidence = max((fused.evidence.get(row.ref, 0.0) for row in rows), default=0.0)

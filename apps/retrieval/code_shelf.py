@@ -6,19 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, OuterRef, Subquery
+import orjson
 
 from apps.indexing.models import EmbeddingProfile
 from apps.indexing.scope import Scope
-from apps.indexing.statements import Fragment, fetch, fragment_of, union
-from apps.repos.models import Repository
-from apps.repos.models_code import CodeChunk, CodeNode
-from apps.retrieval.shelf_values import Candidate, Found, has_vector, scope_of, sources_of, within
+from apps.indexing.statements import Fragment, fragment_of
+from apps.repos.models_code import CodeChunk
+from apps.retrieval.shelf_values import Candidate, Found, among, has_vector, sources_of
+from apps.retrieval.shelves import repository_ref, repository_states
 from apps.retrieval.values import SourceRef, SymbolRef
 
 _COLUMNS = (
-    "c.ref, c.id, n.id, n.file_id, n.repository_id, n.qualified_name, f.path, n.test OR f.test, c.chunk_index, "
-    "c.start_line, c.copy_hash, n.side OR f.side, c.section_anchor = n.id::text"
+    "c.ref, c.id, n.file_id, n.qualified_name, f.path, CASE WHEN n.test OR f.test THEN 'test' ELSE 'code' END, "
+    "c.chunk_index, c.start_line, ARRAY[]::text[], c.copy_hash, n.side OR f.side, NULL::text, n.id, "
+    "c.section_anchor = n.id::text"
 )
 
 
@@ -27,24 +28,17 @@ class CodeShelf:
 
     store = "code"
 
-    def candidates(self, scope: Scope, refs: Sequence[int]) -> Iterable[Candidate]:
-        return self.symbols(scope, refs, ())
-
-    def without_text(self, scope: Scope, wanted: Mapping[UUID, int]) -> Iterable[Candidate]:
-        return ()
-
-    def symbols(self, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Iterable[Candidate]:
+    def candidates(self, place: int, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Sequence[Fragment]:
         """One row for each chunk of ``refs``, and one for each of ``nodes``: by its first chunk, or by that of the
         symbol that holds it."""
         parts = []
-        if refs:
-            chunks = CodeChunk.objects.filter(within(scope, self.store, refs))
-            inner = fragment_of(chunks.values("ref", "id", "chunk_index", "start_line", "copy_hash", "section_anchor"))
+        if chunks := among(scope, self.store, refs):
             parts.append(
                 Fragment(
-                    f"SELECT {_COLUMNS} FROM ({inner.sql}) c JOIN code_nodes n ON n.id = c.section_anchor::uuid "  # noqa: S608
-                    "JOIN code_files f ON f.id = n.file_id",
-                    inner.params,
+                    f"SELECT {place}, '{self.store}', {_COLUMNS} FROM code_chunks c "  # noqa: S608
+                    "JOIN code_nodes n ON n.id = c.section_anchor::uuid JOIN code_files f ON f.id = n.file_id "
+                    f"WHERE {chunks.sql}",
+                    chunks.params,
                 )
             )
         if nodes:
@@ -52,7 +46,8 @@ class CodeShelf:
             allowed = fragment_of(CodeChunk.objects.filter(condition).values("file_id")) if condition else None
             parts.append(
                 Fragment(
-                    f"SELECT {_COLUMNS} FROM code_nodes n JOIN code_files f ON f.id = n.file_id "  # noqa: S608
+                    f"SELECT {place}, '{self.store}', {_COLUMNS} FROM code_nodes n "  # noqa: S608
+                    "JOIN code_files f ON f.id = n.file_id "
                     "JOIN LATERAL (SELECT * FROM code_chunks c WHERE c.file_id = n.file_id "
                     "ORDER BY c.section_anchor = n.id::text DESC, "
                     "c.start_line <= n.start_line AND c.end_line >= n.start_line DESC, c.chunk_index "
@@ -62,79 +57,72 @@ class CodeShelf:
                     (list(nodes), sources_of(scope, self.store), *(allowed.params if allowed else ())),
                 )
             )
-        labels = {source.id: source.label for source in scope.sources}
-        rows = fetch(union(parts)) if parts else []
-        for place, (ref, id, node, file, source, name, path, test, index, line, copy, side, own) in enumerate(rows):
-            yield Candidate(
-                ref=ref if own else -1 - place,
-                chunk_id=id,
-                store=self.store,
-                document_id=file,
-                source_id=source,
-                source_label=labels[source],
-                title=name,
-                path=path,
-                kind="test" if test else "code",
-                chunk_index=index,
-                start_line=line,
-                heading_path=(),
-                copy_hash=bytes(copy) if own and copy is not None else None,
-                side=side,
-                status="",
-                priority=50,
-                canonical=False,
-                node=node,
-            )
+        return parts
 
-    def hydrate(
-        self, scope: Scope, rows: Sequence[Candidate], profile: EmbeddingProfile | None
-    ) -> Iterable[tuple[int, Found]]:
-        state = Repository.objects.with_state().filter(pk=OuterRef("repository_id")).values("is_stale")
-        chunks: dict[int, Any] = {
-            chunk.pk: chunk
-            for chunk in CodeChunk.objects.filter(
-                scope_of(scope, self.store), pk__in={row.chunk_id for row in rows}
-            ).annotate(has_vector=has_vector(profile))
-        }
-        nodes: dict[UUID, Any] = {
-            node.pk: node
-            for node in CodeNode.objects.filter(
-                repository_id__in=sources_of(scope, self.store), pk__in={row.node for row in rows}
-            )
-            .annotate(stale=Subquery(state), language_of=F("repository__language"))
-            .select_related("repository")
-            .defer("search_keys", "key")
-        }
-        for row in rows:
-            chunk, node = chunks.get(row.chunk_id), nodes.get(row.node) if row.node else None
-            if chunk is None or node is None:
-                continue
-            repository: Repository = node.repository
-            signature = node.signature.rstrip()
-            yield (
-                row.ref,
-                Found(
-                    layer="code",
-                    chunk_id=chunk.pk,
-                    document_id=row.document_id,
-                    source=SourceRef(Repository.kind, repository.pk, repository.slug, repository.get_absolute_url()),
-                    url=node.get_absolute_url(),
-                    heading_path=(),
-                    anchor="",
-                    start_line=chunk.start_line,
-                    end_line=chunk.end_line,
-                    start_byte=chunk.start_byte,
-                    end_byte=chunk.end_byte,
-                    text=chunk.source,
-                    language=repository.language,
-                    version=repository.synced_commit,
-                    text_time=None,
-                    checked_time=repository.last_checked_at,
-                    stale_since=repository.last_checked_at if node.stale else None,
-                    has_vector=chunk.has_vector,
-                    symbol=SymbolRef(
-                        node.pk, node.kind, node.name, node.qualified_name, signature, node.doc.partition("\n")[0]
-                    ),
-                    told_until=node.start_line + signature.count("\n"),
-                ),
-            )
+    def candidate(self, row: Sequence[Any], label: str, source: UUID) -> Candidate:
+        """A row whose chunk is that of a symbol around it has no chunk of its own: its ref is told by its symbol."""
+        _, store, ref, id, file, name, path, kind, index, line, _, copy, side, _, node, own = row
+        ref = ref if own else -1 - (node.int >> 66)
+        copy = copy if own else None
+        return Candidate(
+            ref, id, store, file, source, label, name, path, kind, index, line, (), copy, side, "", 50, False, node
+        )
+
+    def without_text(self, scope: Scope, wanted: Mapping[UUID, int]) -> Iterable[Candidate]:
+        return ()
+
+    def winners(
+        self, place: int, scope: Scope, rows: Sequence[Candidate], profile: EmbeddingProfile | None
+    ) -> Sequence[Fragment]:
+        states, vector = repository_states(), has_vector(profile)
+        wanted = [(row.ref, row.chunk_id, row.node) for row in rows if row.node is not None]
+        if not wanted:
+            return ()
+        return (
+            Fragment(
+                f"SELECT {place}, '{self.store}', w.ref, c.id, n.file_id, ARRAY[]::text[], '', c.start_line, "  # noqa: S608
+                "c.end_line, c.start_byte, c.end_byte, c.source, '', r.id, r.slug, r.synced_commit, "
+                f"NULL::timestamptz, r.last_checked_at, r.is_stale, {vector.sql}, "
+                "json_build_array(n.id, n.kind, n.name, n.qualified_name, n.signature, n.doc, n.start_line)::text "
+                "FROM unnest(%s::bigint[], %s::bigint[], %s::uuid[]) AS w(ref, chunk, node) "
+                f"JOIN code_chunks c ON c.id = w.chunk JOIN code_nodes n ON n.id = w.node "
+                f"JOIN ({states.sql}) r ON r.id = n.repository_id "
+                "WHERE n.repository_id = ANY(%s::uuid[]) AND c.repository_id = ANY(%s::uuid[])",
+                (*vector.params, *map(list, zip(*wanted, strict=True)), *states.params)
+                + (sources_of(scope, self.store),) * 2,
+            ),
+        )
+
+    def source(self, row: Sequence[Any]) -> SourceRef:
+        return repository_ref(row[13], row[14])
+
+    def winner(self, row: Sequence[Any], source: SourceRef, language: str) -> Found:
+        (_, _, _, id, document, _, _, first, last, start, end, text, _, _, _, version, _, checked, stale, vector,
+         symbol) = row  # fmt: skip
+        node, kind, name, qualified_name, signature, doc, line = orjson.loads(symbol)
+        signature = signature.rstrip()
+        return Found(
+            layer="code",
+            chunk_id=id,
+            document_id=document,
+            source=source,
+            url=f"{source.url}/code/{node}",
+            heading_path=(),
+            anchor="",
+            start_line=first,
+            end_line=last,
+            start_byte=start,
+            end_byte=end,
+            text=text,
+            language=language,
+            version=version,
+            text_time=None,
+            checked_time=checked,
+            stale_since=checked if stale else None,
+            has_vector=vector,
+            symbol=SymbolRef(UUID(node), kind, name, qualified_name, signature, doc.partition("\n")[0]),
+            told_until=line + signature.count("\n"),
+        )
+
+    def bare(self, scope: Scope, rows: Sequence[Candidate]) -> Iterable[tuple[int, Found]]:
+        return ()

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from apps.repos.code.related import related_chunks
 from apps.retrieval.marking import body_start, matches_in
-from apps.retrieval.shelves import SHELVES
+from apps.retrieval.shelf_reading import winners_of
 from apps.retrieval.snippets import Match, snip
 from apps.retrieval.values import Found, Hit, Layer, MatchedTerm, RelatedPassage, SourcePlace, StreamName
 
 if TYPE_CHECKING:
     from apps.repos.code.related import RelatedChunk
+    from apps.retrieval.blocks import Block
     from apps.retrieval.fusion import Place
     from apps.retrieval.ordering import Fused
     from apps.retrieval.shelf_values import Candidate
@@ -25,29 +26,48 @@ SHOWN_COPIES = 5
 FIELD_WORDS = {"b": "text", "h": "heading", "p": "path"}
 
 
-def hits_of(streams: Streams, fused: Fused, page: Sequence[Candidate], question: Question) -> dict[int, Hit]:
-    """The hits of ``page`` by ref; a row that went meanwhile is left out."""
-    winners = hydrate(streams, page, fused)
-    nodes = [row.node for row in page if row.node is not None]
+def hits_of(page: Sequence[tuple[Block, Candidate]], question: Question) -> list[Hit]:
+    """The hits of ``page``, whose rows may be of several blocks; a row that went meanwhile is left out."""
+    blocks = list({block.name: block for block, _ in page}.values())
+    rows = {block.name: [row for other, row in page if other is block] for block in blocks}
+    winners = dict(
+        zip(
+            rows,
+            winners_of(
+                [
+                    (block.streams.scope, _with_copies(block.fused, rows[block.name]), block.streams.profile)
+                    for block in blocks
+                ]
+            ),
+            strict=True,
+        )
+    )
+    nodes = [row.node for _, row in page if row.node is not None]
     related = related_chunks(nodes, question.related) if nodes and question.related else {}
-    return {
-        row.ref: _hit(streams, fused, row, winners, question, _passages(related.get(row.node, ()) if row.node else ()))
-        for row in page
-        if row.ref in winners
-    }
+    fields = {block.name: block.fused.fields_of([row.ref for row in rows[block.name]]) for block in blocks}
+    return [
+        _hit(
+            block.streams,
+            block.fused,
+            row,
+            winners[block.name],
+            fields[block.name].get(row.ref, {}),
+            question,
+            _passages(related.get(row.node, ()) if row.node else ()),
+        )
+        for block, row in page
+        if row.ref in winners[block.name]
+    ]
 
 
 def hydrate(streams: Streams, page: Sequence[Candidate], fused: Fused) -> dict[int, Winner]:
     """Text and freshness of the winners and of the copies that are shown with them, from the scope that found them."""
-    wanted: dict[str, list[Candidate]] = {}
-    for candidate in page:
-        for shown in (candidate, *fused.copies.get(candidate.ref, ())[:SHOWN_COPIES]):
-            wanted.setdefault(shown.store, []).append(shown)
-    return {
-        ref: winner
-        for store, rows in wanted.items()
-        for ref, winner in SHELVES[store].hydrate(streams.scope, rows, streams.profile)
-    }
+    (found,) = winners_of([(streams.scope, _with_copies(fused, page), streams.profile)])
+    return found
+
+
+def _with_copies(fused: Fused, page: Sequence[Candidate]) -> list[Candidate]:
+    return [shown for row in page for shown in (row, *fused.copies.get(row.ref, ())[:SHOWN_COPIES])]
 
 
 def _hit(
@@ -55,6 +75,7 @@ def _hit(
     fused: Fused,
     candidate: Candidate,
     winners: Mapping[int, Winner],
+    fields: Mapping[int, str],
     question: Question,
     related: tuple[RelatedPassage, ...],
 ) -> Hit:
@@ -100,7 +121,7 @@ def _hit(
         checked_time=winner.checked_time,
         stale_since=winner.stale_since,
         streams=stream_places(streams, fused, candidate, has_vector=winner.has_vector),
-        matched=_matched(streams, fused.fields.get(candidate.ref, {})),
+        matched=_matched(streams, fields),
         fused=standing.fused,
         page=standing.page,
         factor=standing.factor,

@@ -21,17 +21,16 @@ from apps.indexing.stores import all_stores
 from apps.retrieval import emptiness
 from apps.retrieval.beside import Beside
 from apps.retrieval.beside_values import GraphBlocks
-from apps.retrieval.blocks import Block, blocks_of, merged
+from apps.retrieval.blocks import blocks_of, merged
 from apps.retrieval.facets import facets_of
 from apps.retrieval.filters import narrow
 from apps.retrieval.hits import hits_of
 from apps.retrieval.snippets import MAX_CHARS, MIN_CHARS
 from apps.retrieval.streams import Streams, absent_words, all_absent, run_blocks
-from apps.retrieval.values import MAX_QUERY_CHARS, Answer, BlockAnswer, Hit, Question
+from apps.retrieval.values import MAX_QUERY_CHARS, Answer, BlockAnswer, Question
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
-    from apps.retrieval.shelf_values import Candidate
 
 MAX_LIMIT = 100
 MAX_RELATED = 10
@@ -103,7 +102,7 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
     graph = beside.blocks() if start == 0 else GraphBlocks()
     answer = Answer(
         query=question.query,
-        hits=tuple(_shown(page, question)),
+        hits=tuple(hits_of(page, question)),
         total=len(rows),
         capped=any(block.streams.capped for block in blocks),
         next_cursor=write_cursor([end], viewer=viewer, question=bound) if more else None,
@@ -122,15 +121,6 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
     if not rows and not graph.already_rejected:
         answer = emptiness.nothing_matched(answer, question, asked[0], absent)
     return _finished(answer, begun)
-
-
-def _shown(page: Sequence[tuple[Block, Candidate]], question: Question) -> list[Hit]:
-    found: dict[tuple[str, int], Hit] = {}
-    for block in {block.name: block for block, _ in page}.values():
-        mine = [row for other, row in page if other is block]
-        for ref, hit in hits_of(block.streams, block.fused, mine, question).items():
-            found[block.name, ref] = hit
-    return [found[block.name, row.ref] for block, row in page if (block.name, row.ref) in found]
 
 
 def _absent(asked: Sequence[Streams]) -> list[str]:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
-from django.contrib.postgres.fields import ArrayField
-from django.db.models import BigIntegerField, BooleanField, Exists, F, Func, OuterRef, Q, Value
-
-from apps.indexing.models import SLOT_BITS, EmbeddingProfile, Vector
-from apps.indexing.scope import Scope, in_numbers
+from apps.indexing.models import SLOT_BITS, EmbeddingProfile
+from apps.indexing.scope import Scope
+from apps.indexing.statements import Fragment, fragment_of, numbers_text
 from apps.indexing.stores import get_store
 from apps.retrieval.values import Layer, SourceRef, SymbolRef
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A row of the fused list before it has won: enough to order, collapse and count it."""
+class Candidate(NamedTuple):
+    """A row of the fused list before it has won: enough to order, collapse and count it. There are hundreds to each
+    search, so it is a plain tuple."""
 
     ref: int
     """Of its chunk; below zero for a row without a chunk of its own."""
@@ -106,59 +104,88 @@ def found_without_text(
     )
 
 
+CANDIDATE = (
+    "place, store, ref, chunk, document, title, path, kind, number, line, headings, copy, side, front, node, own"
+)
+"""Columns in which all shelves tell of candidates; the last ones are those of code."""
+WINNER = (
+    "place, store, ref, chunk, document, headings, anchor, start_line, end_line, start_byte, end_byte, text, slug, "
+    "source, label, version, written, checked, stale, vector, symbol"
+)
+"""Columns in which all shelves tell of winners."""
+
+
 class Shelf(Protocol):
-    """How one store shows its rows."""
+    """How one store shows its rows. All of a search are asked in one statement, so shelves give SELECTs."""
 
     store: str
 
-    def candidates(self, scope: Scope, refs: Sequence[int]) -> Iterable[Candidate]: ...
+    def candidates(self, place: int, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Sequence[Fragment]:
+        """SELECTs of ``CANDIDATE`` for the chunks ``refs`` and, in a store of code, the symbols ``nodes``."""
+        ...
+
+    def candidate(self, row: Sequence[Any], label: str, source: UUID) -> Candidate:
+        """One row of them as a candidate; of ``source``, whose label is ``label``."""
+        ...
 
     def without_text(self, scope: Scope, wanted: Mapping[UUID, int]) -> Iterable[Candidate]:
         """Documents that have no chunk, by id, under the refs given."""
         ...
 
-    def symbols(self, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Iterable[Candidate]:
-        """Symbols of the chunks ``refs``, and ``nodes``; only a store of code has them."""
+    def winners(
+        self, place: int, scope: Scope, rows: Sequence[Candidate], profile: EmbeddingProfile | None
+    ) -> Sequence[Fragment]:
+        """SELECTs of ``WINNER`` for rows that have text."""
         ...
 
-    def hydrate(
-        self, scope: Scope, rows: Sequence[Candidate], profile: EmbeddingProfile | None
-    ) -> Iterable[tuple[int, Found]]:
-        """The winners by ref."""
+    def winner(self, row: Sequence[Any], source: SourceRef, language: str) -> Found:
+        """One row of them as a winner."""
+        ...
+
+    def source(self, row: Sequence[Any]) -> SourceRef:
+        """The source that a row of ``WINNER`` tells of."""
+        ...
+
+    def bare(self, scope: Scope, rows: Sequence[Candidate]) -> Iterable[tuple[int, Found]]:
+        """Winners without text, by ref."""
         ...
 
 
-def scope_of(scope: Scope, store: str) -> Q:
-    """SECURITY: winners are read from the scope that found them, so that nothing slips in between."""
-    return in_numbers(scope.numbers_of(get_store(store)))
+def among(scope: Scope, store: str, refs: Sequence[int]) -> Fragment | None:
+    """The condition that a chunk ``c`` is one of ``refs`` and in scope; None when none of them is. Filters are asked
+    again, because not every stream knows them.
 
-
-def within(scope: Scope, store: str, refs: Sequence[int]) -> Q:
-    """Chunks of ``refs`` in scope. Filters are asked again, because not every stream knows them."""
+    SECURITY: a ref holds the number of its source, so that nothing out of scope is even looked up.
+    """
     numbers = set(scope.numbers_of(get_store(store)))
     allowed = [ref for ref in refs if ref >> SLOT_BITS in numbers]
-    # One bound array: hundreds of single values cost more to compile than the statement takes.
-    among = Func(
-        F("ref"),
-        Value(allowed, output_field=ArrayField(BigIntegerField())),
-        template="(%(expressions)s::bigint[]))",
-        arg_joiner=" = ANY(",
-        output_field=BooleanField(),
-    )
-    return Q(among) & scope.conditions.get(store, Q())
+    if not allowed:
+        return None
+    condition = scope.conditions.get(store)
+    if condition is None:
+        return Fragment("c.ref = ANY(%s::bigint[])", (numbers_text(allowed),))
+    rows: Any = get_store(store).model._default_manager
+    inner = fragment_of(rows.filter(condition).values("ref"))
+    return Fragment(f"c.ref = ANY(%s::bigint[]) AND c.ref IN ({inner.sql})", (numbers_text(allowed), *inner.params))
 
 
 def sources_of(scope: Scope, store: str) -> list[UUID]:
     return [source.id for source in scope.sources if source.store == store]
 
 
-def refs_of(rows: Sequence[Candidate]) -> list[int]:
-    """Refs of the rows that have a chunk of their own."""
-    return [row.ref for row in rows if row.ref >= 0]
-
-
-def has_vector(profile: EmbeddingProfile | None) -> Any:
+def has_vector(profile: EmbeddingProfile | None) -> Fragment:
+    """Whether the text of a chunk ``c`` has a vector."""
     if profile is None:
-        return Exists(Vector.objects.none())
-    number = Func(OuterRef("ref"), function="", template="(%(expressions)s >> 32)", output_field=BigIntegerField())
-    return Exists(Vector.objects.filter(profile_id=profile.pk, hash=OuterRef("embed_hash"), number=number))
+        return Fragment("false")
+    return Fragment(
+        "EXISTS (SELECT 1 FROM indexing_vector v "  # noqa: S608
+        f"WHERE v.profile_id = %s AND v.number = c.ref >> {SLOT_BITS} AND v.hash = c.embed_hash)",
+        (profile.pk,),
+    )
+
+
+def place_in(address: str, anchor: str, first: int, last: int) -> str:
+    """The address of the section, or of the lines where there is no heading to go to."""
+    if anchor:
+        return f"{address}#{anchor}"
+    return f"{address}#L{first}-L{last}" if first > 1 else address

@@ -1,32 +1,34 @@
-"""What each store knows of a candidate and of a winner, in one query each: the only place that knows both rooms."""
+"""What each store of documents knows of a candidate and of a winner: the only place that knows both rooms."""
 
 from __future__ import annotations
 
+import datetime
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, OuterRef, Subquery
+import orjson
+from django.db.models import OuterRef, Subquery
+from django.utils import timezone
 
-from apps.collections.models import Collection, DocumentChunk
+from apps.collections.models import Collection
 from apps.collections.models import Document as CollectionDocument
-from apps.indexing.models import SLOT_BITS, EmbeddingProfile
+from apps.indexing.models import EmbeddingProfile
 from apps.indexing.scope import Scope
+from apps.indexing.statements import Fragment, fragment_of
 from apps.repos.discovery import Kind, is_side
-from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentChunk
-from apps.retrieval.code_shelf import CodeShelf
+from apps.repos.models import Repository, RepositoryDocument
 from apps.retrieval.shelf_values import (
     Candidate,
     Found,
-    Shelf,
+    among,
     found_without_text,
     has_vector,
-    refs_of,
-    scope_of,
+    place_in,
     sources_of,
-    within,
 )
-from apps.retrieval.values import SourceRef
+from apps.retrieval.values import Layer, SourceRef
 
 KIND_OF = {
     Kind.REPO_DOC.value: "doc",
@@ -37,35 +39,88 @@ KIND_OF = {
 }
 
 
+_PLAIN = ("", 50, False)
+
+
 def _front(frontmatter: Mapping[str, Any]) -> tuple[str, int, bool]:
     """Status, priority, and whether the document is a canonical page."""
     canonical = all(isinstance(frontmatter.get(name), str) and frontmatter[name] for name in ("type", "slug"))
     if not canonical:
-        return "", 50, False
+        return _PLAIN
     status = frontmatter.get("status")
     priority = frontmatter.get("retrieval_priority", 50)
     in_bounds = isinstance(priority, int) and not isinstance(priority, bool) and 0 <= priority <= 100
     return (status.strip().lower() if isinstance(status, str) else ""), priority if in_bounds else 50, True
 
 
-class RepositoryShelf:
+class _DocumentShelf:
+    """What the stores of documents have in common."""
+
+    store: str
+    layer: Layer
+    chunks: str
+    """The table of chunks with that of documents, ``c`` and ``d``."""
+    told: str
+    """Path and kind of a document."""
+
+    def candidates(self, place: int, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Sequence[Fragment]:
+        condition = among(scope, self.store, refs)
+        if condition is None:
+            return ()
+        return (
+            Fragment(
+                f"SELECT {place}, '{self.store}', c.ref, c.id, c.document_id, d.title, {self.told}, "  # noqa: S608
+                "c.chunk_index, c.start_line, c.heading_path, c.copy_hash, NULL::boolean, "
+                "CASE WHEN d.frontmatter ?& ARRAY['type', 'slug'] THEN d.frontmatter::text END, NULL::uuid, true "
+                f"FROM {self.chunks} WHERE {condition.sql}",
+                condition.params,
+            ),
+        )
+
+    def candidate(self, row: Sequence[Any], label: str, source: UUID) -> Candidate:
+        _, store, ref, id, document, title, path, kind, index, line, headings, copy, _, front, _, _ = row
+        status, priority, canonical = _front(orjson.loads(front)) if front else _PLAIN
+        kind = KIND_OF.get(kind, kind)
+        return Candidate(
+            ref, id, store, document, source, label, title, path, kind, index, line, tuple(headings), copy,
+            is_side(path), status, priority, canonical,
+        )  # fmt: skip
+
+    def winner(self, row: Sequence[Any], source: SourceRef, language: str) -> Found:
+        (_, _, _, id, document, headings, anchor, first, last, start, end, text, slug, _, _, version, written, checked,
+         stale, vector, _) = row  # fmt: skip
+        return Found(
+            layer=self.layer,
+            chunk_id=id,
+            document_id=document,
+            source=source,
+            url=place_in(self.address(source, slug), anchor, first, last),
+            heading_path=tuple(headings),
+            anchor=anchor,
+            start_line=first,
+            end_line=last,
+            start_byte=start,
+            end_byte=end,
+            text=text,
+            language=language,
+            version=version,
+            text_time=written,
+            checked_time=checked,
+            stale_since=checked if stale else None,
+            has_vector=vector,
+        )
+
+    def address(self, source: SourceRef, slug: str) -> str:
+        raise NotImplementedError
+
+
+class RepositoryShelf(_DocumentShelf):
     """Documents of repositories."""
 
     store = "repo_docs"
-
-    def candidates(self, scope: Scope, refs: Sequence[int]) -> Iterable[Candidate]:
-        rows = RepositoryDocumentChunk.objects.filter(within(scope, self.store, refs)).values_list(
-            "ref", "id", "document_id", "repository_id", "document__title", "document__path", "document__kind",
-            "chunk_index", "start_line", "heading_path", "copy_hash", "document__frontmatter",
-        )  # fmt: skip
-        labels = {source.number: source.label for source in scope.sources}
-        for ref, id, document, source, title, path, kind, index, line, headings, copy, frontmatter in rows:
-            status, priority, canonical = _front(frontmatter)
-            yield Candidate(
-                ref, id, self.store, document, source, labels.get(ref >> SLOT_BITS, ""), title, path,
-                KIND_OF.get(kind, kind), index, line, tuple(headings), bytes(copy) if copy is not None else None,
-                is_side(path), status, priority, canonical,
-            )  # fmt: skip
+    layer = "repo_doc"
+    chunks = "repo_document_chunks c JOIN repo_documents d ON d.id = c.document_id"
+    told = "d.path, d.kind"
 
     def without_text(self, scope: Scope, wanted: Mapping[UUID, int]) -> Iterable[Candidate]:
         rows = RepositoryDocument.objects.filter(repository_id__in=sources_of(scope, self.store), pk__in=list(wanted))
@@ -78,59 +133,46 @@ class RepositoryShelf:
                 canonical,
             )  # fmt: skip
 
-    def symbols(self, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Iterable[Candidate]:
-        return ()
+    def winners(
+        self, place: int, scope: Scope, rows: Sequence[Candidate], profile: EmbeddingProfile | None
+    ) -> Sequence[Fragment]:
+        condition = among(scope, self.store, [row.ref for row in rows if row.ref >= 0])
+        if condition is None:
+            return ()
+        states, vector = repository_states(), has_vector(profile)
+        return (
+            Fragment(
+                f"SELECT {place}, '{self.store}', c.ref, c.id, c.document_id, c.heading_path, c.section_anchor, "  # noqa: S608
+                "c.start_line, c.end_line, c.start_byte, c.end_byte, c.source, d.slug, r.id, r.slug, "
+                "COALESCE(NULLIF(r.synced_commit, ''), d.commit), d.committed_at, r.last_checked_at, r.is_stale, "
+                f"{vector.sql}, NULL::text FROM {self.chunks} JOIN ({states.sql}) r ON r.id = c.repository_id "
+                f"WHERE {condition.sql}",
+                (*vector.params, *states.params, *condition.params),
+            ),
+        )
 
-    def hydrate(
-        self, scope: Scope, rows: Sequence[Candidate], profile: EmbeddingProfile | None
-    ) -> Iterable[tuple[int, Found]]:
+    def source(self, row: Sequence[Any]) -> SourceRef:
+        return repository_ref(row[13], row[14])
+
+    def address(self, source: SourceRef, slug: str) -> str:
+        return f"{source.url}/docs/{slug}"
+
+    def bare(self, scope: Scope, rows: Sequence[Candidate]) -> Iterable[tuple[int, Found]]:
+        refs = {row.document_id: row.ref for row in rows if row.ref < 0}
         state = Repository.objects.with_state().filter(pk=OuterRef("repository_id")).values("is_stale")
-        found = (
-            RepositoryDocumentChunk.objects.filter(scope_of(scope, self.store), ref__in=refs_of(rows))
-            .annotate(stale=Subquery(state), has_vector=has_vector(profile), page_slug=F("document__slug"))
-            .annotate(committed=F("document__committed_at"), commit=F("document__commit"))
-            .select_related("repository")
-        )
-        languages = {source.number: source.language for source in scope.sources}
-        for chunk in found:
-            repository: Repository = chunk.repository
-            address = f"{repository.get_absolute_url()}/docs/{chunk.page_slug}"
-            yield (
-                chunk.ref,
-                Found(
-                    layer="repo_doc",
-                    chunk_id=chunk.pk,
-                    document_id=chunk.document_id,
-                    source=SourceRef(Repository.kind, repository.pk, repository.slug, repository.get_absolute_url()),
-                    url=_place(address, chunk),
-                    heading_path=tuple(chunk.heading_path),
-                    anchor=chunk.section_anchor,
-                    start_line=chunk.start_line,
-                    end_line=chunk.end_line,
-                    start_byte=chunk.start_byte,
-                    end_byte=chunk.end_byte,
-                    text=chunk.source,
-                    language=languages.get(chunk.number, "english"),
-                    version=repository.synced_commit or chunk.commit,
-                    text_time=chunk.committed,
-                    checked_time=repository.last_checked_at,
-                    stale_since=repository.last_checked_at if chunk.stale else None,
-                    has_vector=chunk.has_vector,
-                ),
-            )
-        bare = {row.document_id: row.ref for row in rows if row.ref < 0}
         documents = RepositoryDocument.objects.filter(
-            repository_id__in=sources_of(scope, self.store), pk__in=list(bare)
+            repository_id__in=sources_of(scope, self.store), pk__in=list(refs)
         )
-        for one in documents.annotate(stale=Subquery(state)).select_related("repository") if bare else ():
+        for one in documents.annotate(stale=Subquery(state)).select_related("repository") if refs else ():
             repository = one.repository
+            source = repository_ref(repository.pk, repository.slug)
             yield (
-                bare[one.pk],
+                refs[one.pk],
                 found_without_text(
                     one,
-                    layer="repo_doc",
-                    source=SourceRef(Repository.kind, repository.pk, repository.slug, repository.get_absolute_url()),
-                    url=f"{repository.get_absolute_url()}/docs/{one.slug}",
+                    layer=self.layer,
+                    source=source,
+                    url=self.address(source, one.slug),
                     language=repository.language,
                     version=repository.synced_commit or one.commit,
                     text_time=one.committed_at,
@@ -140,24 +182,13 @@ class RepositoryShelf:
             )
 
 
-class CollectionShelf:
+class CollectionShelf(_DocumentShelf):
     """Documents of collections."""
 
     store = "md_collections"
-
-    def candidates(self, scope: Scope, refs: Sequence[int]) -> Iterable[Candidate]:
-        rows = DocumentChunk.objects.filter(within(scope, self.store, refs)).values_list(
-            "ref", "id", "document_id", "collection_id", "document__title", "document__source_key", "chunk_index",
-            "start_line", "heading_path", "copy_hash", "document__frontmatter",
-        )  # fmt: skip
-        labels = {source.number: source.label for source in scope.sources}
-        for ref, id, document, source, title, path, index, line, headings, copy, frontmatter in rows:
-            status, priority, canonical = _front(frontmatter)
-            yield Candidate(
-                ref, id, self.store, document, source, labels.get(ref >> SLOT_BITS, ""), title, path, "collection",
-                index, line, tuple(headings), bytes(copy) if copy is not None else None, is_side(path), status,
-                priority, canonical,
-            )  # fmt: skip
+    layer = "collection"
+    chunks = "md_chunks c JOIN md_documents d ON d.id = c.document_id"
+    told = "d.source_key, 'collection'"
 
     def without_text(self, scope: Scope, wanted: Mapping[UUID, int]) -> Iterable[Candidate]:
         rows = CollectionDocument.objects.filter(collection_id__in=sources_of(scope, self.store), pk__in=list(wanted))
@@ -169,58 +200,45 @@ class CollectionShelf:
                 one.source_key, "collection", 0, 1, (), None, is_side(one.source_key), status, priority, canonical,
             )  # fmt: skip
 
-    def symbols(self, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Iterable[Candidate]:
-        return ()
+    def winners(
+        self, place: int, scope: Scope, rows: Sequence[Candidate], profile: EmbeddingProfile | None
+    ) -> Sequence[Fragment]:
+        condition = among(scope, self.store, [row.ref for row in rows if row.ref >= 0])
+        if condition is None:
+            return ()
+        vector = has_vector(profile)
+        return (
+            Fragment(
+                f"SELECT {place}, '{self.store}', c.ref, c.id, c.document_id, c.heading_path, c.section_anchor, "  # noqa: S608
+                "c.start_line, c.end_line, c.start_byte, c.end_byte, c.source, d.id::text, m.id, m.name, "
+                "left(encode(d.content_hash, 'hex'), 12), d.changed_at, NULL::timestamptz, false, "
+                f"{vector.sql}, NULL::text FROM {self.chunks} JOIN md_collections m ON m.id = c.collection_id "
+                f"WHERE {condition.sql}",
+                (*vector.params, *condition.params),
+            ),
+        )
 
-    def hydrate(
-        self, scope: Scope, rows: Sequence[Candidate], profile: EmbeddingProfile | None
-    ) -> Iterable[tuple[int, Found]]:
-        found = (
-            DocumentChunk.objects.filter(scope_of(scope, self.store), ref__in=refs_of(rows))
-            .annotate(has_vector=has_vector(profile), changed=F("document__changed_at"))
-            .annotate(digest=F("document__content_hash"))
-            .select_related("collection")
-        )
-        languages = {source.number: source.language for source in scope.sources}
-        for chunk in found:
-            collection: Collection = chunk.collection
-            address = f"{collection.get_absolute_url()}/documents/{chunk.document_id}"
-            yield (
-                chunk.ref,
-                Found(
-                    layer="collection",
-                    chunk_id=chunk.pk,
-                    document_id=chunk.document_id,
-                    source=SourceRef(Collection.kind, collection.pk, collection.name, collection.get_absolute_url()),
-                    url=_place(address, chunk),
-                    heading_path=tuple(chunk.heading_path),
-                    anchor=chunk.section_anchor,
-                    start_line=chunk.start_line,
-                    end_line=chunk.end_line,
-                    start_byte=chunk.start_byte,
-                    end_byte=chunk.end_byte,
-                    text=chunk.source,
-                    language=languages.get(chunk.number, "english"),
-                    version=bytes(chunk.digest).hex()[:12],
-                    text_time=chunk.changed,
-                    checked_time=None,
-                    stale_since=None,
-                    has_vector=chunk.has_vector,
-                ),
-            )
-        bare = {row.document_id: row.ref for row in rows if row.ref < 0}
+    def source(self, row: Sequence[Any]) -> SourceRef:
+        return SourceRef(Collection.kind, row[13], row[14], Collection(pk=row[13]).get_absolute_url())
+
+    def address(self, source: SourceRef, slug: str) -> str:
+        return f"{source.url}/documents/{slug}"
+
+    def bare(self, scope: Scope, rows: Sequence[Candidate]) -> Iterable[tuple[int, Found]]:
+        refs = {row.document_id: row.ref for row in rows if row.ref < 0}
         documents = CollectionDocument.objects.filter(
-            collection_id__in=sources_of(scope, self.store), pk__in=list(bare)
+            collection_id__in=sources_of(scope, self.store), pk__in=list(refs)
         )
-        for one in documents.select_related("collection") if bare else ():
+        for one in documents.select_related("collection") if refs else ():
             collection = one.collection
+            source = SourceRef(Collection.kind, collection.pk, collection.name, collection.get_absolute_url())
             yield (
-                bare[one.pk],
+                refs[one.pk],
                 found_without_text(
                     one,
-                    layer="collection",
-                    source=SourceRef(Collection.kind, collection.pk, collection.name, collection.get_absolute_url()),
-                    url=f"{collection.get_absolute_url()}/documents/{one.pk}",
+                    layer=self.layer,
+                    source=source,
+                    url=self.address(source, str(one.pk)),
                     language=collection.language,
                     version=bytes(one.content_hash).hex()[:12],
                     text_time=one.changed_at,
@@ -228,15 +246,24 @@ class CollectionShelf:
             )
 
 
-SHELVES: dict[str, Shelf] = {shelf.store: shelf for shelf in (RepositoryShelf(), CollectionShelf(), CodeShelf())}
+def repository_ref(id: UUID, slug: str) -> SourceRef:
+    return SourceRef(Repository.kind, id, slug, Repository(pk=id, slug=slug).get_absolute_url())
 
 
-def add_shelf(shelf: Shelf) -> None:
-    SHELVES[shelf.store] = shelf
+_SOME_DAY = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 
 
-def _place(address: str, chunk: Any) -> str:
-    """The address of the section, or of the lines where there is no heading to go to."""
-    if chunk.section_anchor:
-        return f"{address}#{chunk.section_anchor}"
-    return f"{address}#L{chunk.start_line}-L{chunk.end_line}" if chunk.start_line > 1 else address
+def repository_states() -> Fragment:
+    """Repositories with what a row tells of theirs, and whether they are stale now; compiled once."""
+    states = _states()
+    now = timezone.now()
+    return Fragment(
+        states.sql,
+        tuple(now + (value - _SOME_DAY) if isinstance(value, datetime.datetime) else value for value in states.params),
+    )
+
+
+@functools.cache
+def _states() -> Fragment:
+    rows = Repository.objects.with_state(_SOME_DAY)
+    return fragment_of(rows.values("id", "slug", "synced_commit", "last_checked_at", "is_stale"))

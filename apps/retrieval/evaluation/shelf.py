@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from apps.collections.models import DocumentChunk
-from apps.indexing.scope import Scope
 from apps.indexing.stores import ChunkStore
 from apps.retrieval.shelf_values import Candidate
 from apps.retrieval.shelves import CollectionShelf
@@ -28,6 +27,6 @@ class EvaluationCodeShelf(CollectionShelf):
 
     store = CODE_OF_SETS.name
 
-    def symbols(self, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Iterable[Candidate]:
-        for row in self.candidates(scope, refs):
-            yield dataclasses.replace(row, node=row.document_id)
+    def candidate(self, row: Sequence[Any], label: str, source: UUID) -> Candidate:
+        made = super().candidate(row, label, source)
+        return made._replace(node=made.document_id)

@@ -1,0 +1,66 @@
+"""Candidates and winners of all stores and blocks of a search, each by one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from apps.indexing.models import SLOT_BITS, EmbeddingProfile
+from apps.indexing.scope import Scope
+from apps.indexing.statements import Fragment, fetch, union
+from apps.retrieval.code_shelf import CodeShelf
+from apps.retrieval.shelf_values import Candidate, Found, Shelf
+from apps.retrieval.shelves import CollectionShelf, RepositoryShelf
+from apps.retrieval.values import SourceRef
+
+SHELVES: dict[str, Shelf] = {shelf.store: shelf for shelf in (RepositoryShelf(), CollectionShelf(), CodeShelf())}
+
+
+def add_shelf(shelf: Shelf) -> None:
+    SHELVES[shelf.store] = shelf
+
+
+def shelves_of(scope: Scope) -> list[Shelf]:
+    stores = {source.store for source in scope.sources}
+    return [shelf for name, shelf in SHELVES.items() if name in stores]
+
+
+def candidates_of(asked: Sequence[tuple[Scope, Sequence[int], Sequence[UUID]]]) -> list[list[Candidate]]:
+    """The candidates of each scope, for the refs of chunks and the ids of symbols that its streams found."""
+    parts: list[Fragment] = []
+    for place, (scope, refs, nodes) in enumerate(asked):
+        for shelf in shelves_of(scope):
+            parts += shelf.candidates(place, scope, refs, nodes)
+    sources = [{source.number: source for source in scope.sources} for scope, _, _ in asked]
+    found: list[list[Candidate]] = [[] for _ in asked]
+    for row in fetch(union(parts), prepare=True) if parts else ():
+        place = row[0]
+        source = sources[place][row[2] >> SLOT_BITS]
+        found[place].append(SHELVES[row[1]].candidate(row, source.label, source.id))
+    return found
+
+
+def winners_of(
+    asked: Sequence[tuple[Scope, Sequence[Candidate], EmbeddingProfile | None]],
+) -> list[dict[int, Found]]:
+    """Text and freshness of rows, by ref, from the scope that found them."""
+    parts: list[Fragment] = []
+    found: list[dict[int, Found]] = [{} for _ in asked]
+    for place, (scope, rows, profile) in enumerate(asked):
+        for shelf in shelves_of(scope):
+            mine = [row for row in rows if row.store == shelf.store]
+            if mine:
+                parts += shelf.winners(place, scope, mine, profile)
+                if any(not row.chunk_id for row in mine):
+                    found[place].update(shelf.bare(scope, mine))
+    languages = [{source.id: source.language for source in scope.sources} for scope, _, _ in asked]
+    sources: dict[tuple[Any, ...], SourceRef] = {}
+    for row in fetch(union(parts), prepare=True) if parts else ():
+        shelf = SHELVES[row[1]]
+        key = (row[1], row[14])
+        source = sources.get(key)
+        if source is None or source.id != row[13]:
+            source = sources[key] = shelf.source(row)
+        found[row[0]][row[2]] = shelf.winner(row, source, languages[row[0]].get(source.id, "english"))
+    return found

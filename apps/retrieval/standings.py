@@ -1,0 +1,155 @@
+"""Ranks and scores of the candidates of one block, as columns: hundreds of rows to each search, of which few are shown.
+
+Formulas and constants: ``retrieval.md`` 7. Seen from outside these are mappings from the ref of a candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.retrieval.fusion import PAGE_BOOST, PAGE_ROWS, RANK_OFFSET, ROUND, Place, Standing
+
+if TYPE_CHECKING:
+    from apps.retrieval.shelf_values import Candidate
+    from apps.retrieval.values import StreamName
+
+
+def tie_break(candidate: Candidate) -> tuple[str, str, str, int, str]:
+    """Source, path, place: no part of an order depends on the ids of rows."""
+    return (candidate.source_label, candidate.store, candidate.path, candidate.chunk_index, candidate.title)
+
+
+class Ties:
+    """The place of each candidate by source, path and place: made only when equal scores ask for it."""
+
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        self._candidates = candidates
+        self._ranks: NDArray[np.int64] | None = None
+
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        if self._ranks is None:
+            order = sorted(range(len(self._candidates)), key=lambda at: tie_break(self._candidates[at]))
+            self._ranks = np.empty(len(order), np.int64)
+            self._ranks[order] = np.arange(len(order))
+        return self._ranks
+
+    def sorted(self, places: NDArray[np.int64], *worth: NDArray[Any]) -> NDArray[np.int64]:
+        """``places`` by columns of ``worth``, the largest first, the first column first, then by the ties."""
+        if not len(places):
+            return places
+        columns = [-column[places] for column in reversed(worth)]
+        order = np.lexsort(columns)
+        equal = np.ones(len(places) - 1, bool)
+        for column in columns:
+            equal &= np.diff(column[order]) == 0
+        if equal.any():
+            order = np.lexsort([self.ranks[places], *columns])
+        return places[order]
+
+
+class Places(Mapping[int, "dict[StreamName, tuple[Place, float]]"]):
+    """Rank, weight and score of each row in each stream that holds it."""
+
+    def __init__(self, index: Mapping[int, int]) -> None:
+        self.index = index
+        self.sums = np.zeros(len(index))
+        """fused = sum of weight / (60 + rank)."""
+        self._streams: dict[StreamName, tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = {}
+
+    def add(
+        self,
+        name: StreamName,
+        rows: NDArray[np.int64],
+        ranks: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        scores: NDArray[np.float64],
+    ) -> None:
+        columns = (np.zeros(len(self.index), np.int64), np.zeros(len(self.index)), np.zeros(len(self.index)))
+        for column, values in zip(columns, (ranks, weights, scores), strict=True):
+            column[rows] = values
+        self._streams[name] = columns
+        self.sums[rows] += weights / (RANK_OFFSET + ranks)
+
+    @property
+    def held(self) -> NDArray[np.int64]:
+        """Rows that any stream holds."""
+        held = np.zeros(len(self.index), bool)
+        for ranks, _, _ in self._streams.values():
+            held |= ranks > 0
+        return np.flatnonzero(held)
+
+    def rank_of(self, name: StreamName, row: int) -> int:
+        """0 for a row that the stream does not hold."""
+        return int(self._streams[name][0][row]) if name in self._streams else 0
+
+    def __getitem__(self, ref: int) -> dict[StreamName, tuple[Place, float]]:
+        row = self.index[ref]
+        return {
+            name: (Place(int(ranks[row]), float(weights[row])), float(scores[row]))
+            for name, (ranks, weights, scores) in self._streams.items()
+            if ranks[row]
+        }
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.index)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+class Standings(Mapping[int, Standing]):
+    """What the final score of each row is made of."""
+
+    def __init__(self, index: Mapping[int, int], *columns: NDArray[np.float64]) -> None:
+        self.index = index
+        self.fused, self.page, self.factor, self.final = columns
+
+    @classmethod
+    def of(
+        cls,
+        index: Mapping[int, int],
+        fused: NDArray[np.float64],
+        documents: NDArray[np.int64],
+        factors: NDArray[np.float64],
+    ) -> Standings:
+        """final = (fused / best fused + 0.3 · p / best p) × factor, p = sum of a document's three best fused scores.
+
+        ``documents`` numbers the document of each row from 0 on.
+        """
+        if not len(fused):
+            return cls(index, fused, fused, factors, fused)
+        order = np.lexsort((-fused, documents))
+        owners = documents[order]
+        firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+        ranks = np.arange(len(order)) - np.repeat(firsts, np.diff(firsts, append=len(order)))
+        best = order[ranks < PAGE_ROWS]
+        pages = np.bincount(documents[best], weights=fused[best])
+        page = pages[documents]
+        share = fused / (fused.max() or 1.0) + PAGE_BOOST * page / (pages.max() or 1.0)
+        return cls(index, np.round(fused, ROUND), np.round(page, ROUND), factors, np.round(share * factors, ROUND))
+
+    def order(self, ties: Ties, canonical: Sequence[bool], rows: NDArray[np.int64]) -> list[int]:
+        """``rows`` by final, fused, canonical pages before plain ones, then what never depends on the ids of rows."""
+        found: list[int] = ties.sorted(rows, self.final, self.fused, np.array(canonical, np.int64)).tolist()
+        return found
+
+    def exchange(self, to: Sequence[int], of: Sequence[int]) -> None:
+        """Gives the rows ``to`` the standings that the rows ``of`` have."""
+        for name in ("fused", "page", "factor", "final"):
+            column: NDArray[Any] = getattr(self, name)
+            column[list(to)] = column[list(of)]
+
+    def __getitem__(self, ref: int) -> Standing:
+        row = self.index[ref]
+        return Standing(float(self.fused[row]), float(self.page[row]), float(self.factor[row]), float(self.final[row]))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.index)
+
+    def __len__(self) -> int:
+        return len(self.index)
