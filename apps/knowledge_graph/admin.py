@@ -75,7 +75,7 @@ class GraphSourceAdmin(ReadOnlyAdmin):
         def act(graph: GraphSource) -> None:
             enqueue(PROJECT_GRAPH, source=_writable(graph, request), by=viewer_of(request))  # type: ignore[arg-type]
 
-        act_on_rows(request, queryset, act, done="{n} rebuilds are queued.")
+        act_on_rows(request, queryset, act, done="{n} rebuild{s} queued.")
 
     @admin.action(description="Say what a rebuild would change")
     def dry_run(self, request: HttpRequest, queryset: Any) -> None:
@@ -85,14 +85,14 @@ class GraphSourceAdmin(ReadOnlyAdmin):
             counts = f"{report.nodes.total} nodes, {report.edges.total} edges, {report.evidence.total} places"
             messages.info(request, f"{graph}: {counts} would change.")
 
-        act_on_rows(request, queryset, act, done="{n} graphs were compared.")
+        act_on_rows(request, queryset, act, done="{n} graph{s} compared.")
 
     @admin.action(description="Look for proposals now")
     def propose(self, request: HttpRequest, queryset: Any) -> None:
         def act(graph: GraphSource) -> None:
             enqueue(PROPOSE_EDGES, source=_writable(graph, request), by=viewer_of(request))  # type: ignore[arg-type]
 
-        act_on_rows(request, queryset, act, done="{n} searches for proposals are queued.")
+        act_on_rows(request, queryset, act, done="{n} job{s} queued that look for proposals.")
 
 
 def _writable(graph: GraphSource, request: HttpRequest) -> Any:
@@ -139,14 +139,14 @@ class EdgeAdmin(_Derived):
             if paste is not None:
                 messages.info(request, f"{paste.path}, before line {paste.line}: {paste.text}")
 
-        act_on_rows(request, queryset.filter(provenance="inferred"), act, done="{n} proposals are accepted.")
+        act_on_rows(request, queryset.filter(provenance="inferred"), act, done="{n} proposal{s} accepted.")
 
     @admin.action(description="Reject the proposals for good")
     def reject(self, request: HttpRequest, queryset: Any) -> None:
         def act(edge: Edge) -> None:
             proposals.decide(edge=edge, verdict=Verdict.REJECTED, by=viewer_of(request))  # type: ignore[arg-type]
 
-        act_on_rows(request, queryset.filter(provenance="inferred"), act, done="{n} proposals are rejected.")
+        act_on_rows(request, queryset.filter(provenance="inferred"), act, done="{n} proposal{s} rejected.")
 
 
 @admin.register(Evidence)
