@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.retrieval.api_beside_values import RejectedOutput, present_rejected
 from apps.retrieval.api_source_values import SourceRefOutput, present_source
 from apps.retrieval.api_values import StreamOutput, present_place
 from apps.retrieval.explaining import ExplainedRow, Explanation
@@ -86,6 +87,7 @@ class PackOutput(serializers.Serializer[Any]):
     pointers = PointerOutput(many=True)
     cut = UncutOutput(many=True)
     stale = serializers.ListField(child=serializers.CharField())
+    already_rejected = RejectedOutput(many=True)
     reason = serializers.CharField()
 
 
@@ -196,6 +198,7 @@ def present_pack(pack: Pack) -> dict[str, Any]:
         ],
         "cut": [{"location": one.location, "tokens": one.tokens} for one in pack.cut],
         "stale": list(pack.stale),
+        "already_rejected": [present_rejected(one) for one in pack.rejected],
         "reason": pack.reason,
     }
 

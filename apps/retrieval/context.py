@@ -6,29 +6,31 @@ everything in the text counts.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from apps.access.errors import Invalid
-from apps.indexing.scope import Scope, visible
+from apps.indexing.scope import visible_blocks
 from apps.retrieval import emptiness
+from apps.retrieval.beside import Beside
 from apps.retrieval.hits import hydrate
 from apps.retrieval.marking import matches_in
 from apps.retrieval.ordering import Fused, fuse_streams
+from apps.retrieval.pack_around import of_code, pointer, pointers_around
 from apps.retrieval.packing import Pack, Part, Pointer, compose
 from apps.retrieval.sections import SectionUnit, text_of, unit_at
 from apps.retrieval.shelf_values import Candidate
 from apps.retrieval.shelf_values import Found as Winner
 from apps.retrieval.snippets import snip
-from apps.retrieval.streams import Streams, absent_words, all_absent, run_streams
-from apps.retrieval.surroundings import Document, documents_of, linked_from, side_by_side
+from apps.retrieval.streams import Streams, absent_words, all_absent, run_blocks
+from apps.retrieval.surroundings import Document, documents_of
 from apps.retrieval.values import Question
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
+    from apps.retrieval.beside_values import GraphBlocks
 
 DEFAULT_TOKENS = 8000
 MIN_TOKENS, MAX_TOKENS = 500, 24_000
@@ -38,10 +40,9 @@ SEED_CUT = 0.7
 SECTIONS_A_DOCUMENT = 3
 CHARS_A_DOCUMENT = 8000
 POINTED_ROWS = 10
-BEST_AROUND = 5
+BESIDE_CUT = 0.5
+"""Of the best score: a neighbour by graph or link that reaches it may enter whole."""
 WINDOW_CHARS = 240
-
-Tier = Literal["seed", "graph", "link", "code reference", "co-located"]
 
 
 @dataclass(slots=True)
@@ -76,45 +77,92 @@ def context(
     sources = [("repository", repository)] if repository else []
     sources += [("collection", collection)] if collection else []
     named = [(kind, id) for kind, id in sources if id is not None]
-    scope = visible(viewer, block="docs", sources=named or None)
     question = Question(task[:QUERY_CHARS], sources=tuple(named))
-    if not sum(source.chunks for source in scope.sources):
+    scopes = visible_blocks(viewer, blocks={"docs": None, "code": None}, sources=named or None)
+    if not any(source.chunks for scope in scopes for source in scope.sources):
         return _nothing(task, max_tokens, emptiness.without_text(viewer, question))
-    streams = run_streams(scope, question.query)
+    asked = [scope for scope in scopes if scope.block == "docs" or any(source.chunks for source in scope.sources)]
+    streams, *others = run_blocks(asked, question.query, viewer=viewer)
     if streams.terms.only_common_words and not streams.names.rows:
         return _nothing(task, max_tokens, emptiness.only_common_words(question))
-    if all_absent(streams) and not streams.names.rows:
+    code = _code_of(others)
+    beside = Beside(viewer, question.filters)
+    is_absent = all_absent(streams) and not streams.names.rows
+    fused = None if is_absent else beside.set_aside(streams, fuse_streams(streams))
+    if fused is not None and (fused.order or beside.moved):
+        return _packed(task, max_tokens, streams, fused, beside.blocks(), code)
+    if code is None:
         return _nothing(task, max_tokens, emptiness.words_absent(question, streams, absent_words(streams)))
-    fused = fuse_streams(streams)
-    if not fused.order:
-        return _nothing(task, max_tokens, emptiness.words_absent(question, streams, absent_words(streams)))
-    return _packed(task, max_tokens, scope, streams, fused)
+    return compose(task=task, max_tokens=max_tokens, parts=[], pointers=of_code((), (), code))
 
 
-def _packed(task: str, max_tokens: int, scope: Scope, streams: Streams, fused: Fused) -> Pack:
-    best = fused.standings[fused.order[0].ref].final
+def _code_of(others: Sequence[Streams]) -> tuple[Streams, Fused] | None:
+    """The code block, where it holds any word of the task or a symbol that it names."""
+    for streams in others:
+        if not all_absent(streams) or streams.symbols:
+            fused = fuse_streams(streams)
+            return (streams, fused) if fused.order else None
+    return None
+
+
+def _packed(
+    task: str,
+    max_tokens: int,
+    streams: Streams,
+    fused: Fused,
+    graph: GraphBlocks,
+    code: tuple[Streams, Fused] | None,
+) -> Pack:
+    best = fused.standings[fused.order[0].ref].final if fused.order else 0.0
     seeds = [row for row in fused.order if fused.standings[row.ref].final >= SEED_CUT * best]
-    beside = fused.order[len(seeds) :][:POINTED_ROWS]
-    documents = documents_of(scope, [*seeds, *beside])
-    winners = hydrate(streams, seeds, fused)
-    chosen, left = _choose(seeds, documents, streams, fused, winners)
+    lower = fused.order[len(seeds) :]
+    documents = documents_of(streams.scope, [*seeds, *lower[:POINTED_ROWS]])
+    chosen, left = _choose(seeds, documents, streams, fused, hydrate(streams, seeds, fused))
     parts, stale = _parts(chosen)
-    pointers = [*left, *_sub_sections(chosen)]
-    pointers += _around(scope, fused, [one.document for one in chosen])
+    close = BESIDE_CUT * best
+    around = pointers_around(streams.scope, [one.document for one in chosen], seeds, fused, graph.neighbours, code)
+    pointers = [*left, *_sub_sections(chosen), *around]
     pointers += [
-        _pointer("seed", documents[row.document_id], _unit(row, documents[row.document_id]), "matches less well")
-        for row in beside
+        pointer("seed", documents[row.document_id], _unit(row, documents[row.document_id]), "matches less well")
+        for row in lower[:POINTED_ROWS]
         if row.document_id in documents
     ]
     return compose(
         task=task,
         max_tokens=max_tokens,
         parts=parts,
+        beside=_beside(around, [row for row in lower if fused.standings[row.ref].final >= close], streams, fused),
         pointers=_distinct(pointers, parts),
         stale=stale,
         degraded=tuple(f"{one.stream}: {one.reason}" for one in streams.degraded),
         absent=tuple(absent_words(streams)),
+        rejected=graph.already_rejected,
     )
+
+
+def _beside(
+    around: Sequence[Pointer],
+    close: Sequence[Candidate],
+    streams: Streams,
+    fused: Fused,
+) -> list[Part]:
+    """The best sections of neighbours by graph or link; ``close`` are the rows that match the task well enough."""
+    reasons = {one.document_id: one for one in reversed(around) if one.tier in ("graph", "link") and one.document_id}
+    best: dict[UUID, Candidate] = {}
+    for row in close:
+        if row.document_id in reasons:
+            best.setdefault(row.document_id, row)
+    rows = list(best.values())
+    documents, winners = documents_of(streams.scope, rows), hydrate(streams, rows, fused)
+    parts: list[Part] = []
+    for row in rows:
+        winner, document = winners.get(row.ref), documents.get(row.document_id)
+        if winner is None or document is None or winner.text not in document.text:
+            continue
+        reason = reasons[row.document_id]
+        unit = unit_at(document.structure, document.lines, _best_line(row, winner, streams))
+        parts.append(_part(reason.tier, document, unit, reason.why))
+    return parts
 
 
 def _choose(
@@ -144,7 +192,7 @@ def _choose(
         first = not held.units
         fits = held.used - freed + size <= CHARS_A_DOCUMENT and len(held.units) - len(inside) < SECTIONS_A_DOCUMENT
         if not fits and not first:
-            left.append(_pointer("seed", document, unit, "its document has its share already"))
+            left.append(pointer("seed", document, unit, "its document has its share already"))
             continue
         held.units = [entry for entry in held.units if entry not in inside]
         why = "named by the task" if fused.classes.get(row.ref) else "matches the task"
@@ -178,73 +226,43 @@ def _parts(chosen: Sequence[_Chosen]) -> tuple[list[Part], list[str]]:
             if quoted and quoted not in document.text:
                 stale.append(document.path)
                 continue
-            parts.append(
-                Part(
-                    tier="seed",
-                    document_id=document.id,
-                    title=document.title,
-                    path=document.path,
-                    anchor=unit.anchor,
-                    heading_path=unit.heading_path,
-                    start_line=unit.start,
-                    end_line=unit.end,
-                    version=document.version,
-                    source=document.source,
-                    url=document.address(unit.anchor),
-                    why=why,
-                    body=text_of(document.lines, unit),
-                )
-            )
+            parts.append(_part("seed", document, unit, why))
     return parts, stale
+
+
+def _part(tier: str, document: Document, unit: SectionUnit, why: str) -> Part:
+    return Part(
+        tier=tier,
+        document_id=document.id,
+        title=document.title,
+        path=document.path,
+        anchor=unit.anchor,
+        heading_path=unit.heading_path,
+        start_line=unit.start,
+        end_line=unit.end,
+        version=document.version,
+        source=document.source,
+        url=document.address(unit.anchor),
+        why=why,
+        body=text_of(document.lines, unit),
+    )
 
 
 def _sub_sections(chosen: Sequence[_Chosen]) -> list[Pointer]:
     return [
-        _pointer("seed", one.document, below, f"below “{unit.heading_path[-1]}”" if unit.heading_path else "below")
+        pointer("seed", one.document, below, f"below “{unit.heading_path[-1]}”" if unit.heading_path else "below")
         for one in chosen
         for unit, _, _ in one.units
         for below in unit.below
     ]
 
 
-def _around(scope: Scope, fused: Fused, seeds: Sequence[Document]) -> list[Pointer]:
-    """Targets of the seeds' links, then their folders: the best five of each seed by own match, the rest counted."""
-    worth: dict[UUID, float] = {}
-    for row in fused.order:
-        worth.setdefault(row.document_id, fused.standings[row.ref].final)
-    known = {document.id for document in seeds}
-    pointers: list[Pointer] = []
-    tiers: tuple[tuple[Tier, Any, str], ...] = (
-        ("link", linked_from(scope, seeds), "linked from"),
-        ("co-located", side_by_side(scope, seeds), "in the folder of"),
-    )
-    for tier, found, words in tiers:
-        for seed in seeds:
-            around = [document for document in found.get(seed.id, ()) if document.id not in known]
-            around.sort(key=lambda document: (-worth.get(document.id, 0.0), document.path))
-            pointers += [
-                _pointer(tier, document, document.whole(), f"{words} {seed.path}") for document in around[:BEST_AROUND]
-            ]
-            known |= {document.id for document in around[:BEST_AROUND]}
-            more = len(around) - BEST_AROUND
-            if more > 0:
-                pointers.append(Pointer(tier, f"{more} more {words} {seed.path}", "", "", 0, ""))
-    return pointers
-
-
-def _pointer(tier: Tier, document: Document, unit: SectionUnit, why: str) -> Pointer:
-    heading = " › ".join(unit.heading_path) or document.title
-    location = f"{document.path}{'#' + unit.anchor if unit.anchor else ''}:{unit.start}-{unit.end}"
-    tokens = math.ceil(document.size(unit) / 3)
-    return Pointer(tier, heading, location, document.address(unit.anchor), tokens, why, document.id)
-
-
 def _distinct(pointers: Sequence[Pointer], parts: Sequence[Part]) -> list[Pointer]:
     shown = {part.location for part in parts}
     found: dict[str, Pointer] = {}
-    for pointer in pointers:
-        if pointer.location not in shown:
-            found.setdefault(pointer.location or pointer.title, pointer)
+    for one in pointers:
+        if one.location not in shown:
+            found.setdefault(one.location or one.title, one)
     return list(found.values())
 
 

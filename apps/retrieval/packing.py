@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from apps.retrieval.beside_values import RejectedApproach
 from apps.retrieval.sections import cut_to_fit
 from apps.retrieval.values import SourceRef
 
@@ -15,6 +16,14 @@ POINTER_SHARE = 0.12
 """Of the budget is kept for pointers while bodies are chosen, so that a reader sees where else to look."""
 MAX_KEPT = 600
 MAX_TASK_SHOWN = 600
+TASK_SHARE = 0.2
+"""Of the budget may be taken by the task as it is repeated at the top."""
+HEAD_SHARE = 0.5
+"""Of the budget may be taken by all that is no section, so that the first one finds its place."""
+BESIDE_SHARE = 0.2
+"""Of the budget may be taken by bodies of neighbours."""
+MOST_ALIASES = 5
+TITLE_CHARS = 100
 LEAST_CUT = 60
 """Tokens below which the beginning of a section says nothing."""
 
@@ -91,6 +100,7 @@ class Pack:
     reason: str = ""
     degraded: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    rejected: tuple[RejectedApproach, ...] = ()
 
     @property
     def more_tokens(self) -> int:
@@ -109,11 +119,30 @@ def compose(
     absent: Sequence[str] = (),
     empty: str = "",
     reason: str = "",
+    beside: Sequence[Part] = (),
+    rejected: Sequence[RejectedApproach] = (),
 ) -> Pack:
-    """The pack of at most ``max_tokens``. The first part is always there, cut if it must be; others enter whole."""
+    """The pack of at most ``max_tokens``. The first part is always there, cut if it must be; others enter whole.
+
+    ``beside`` are neighbours that enter after all of ``parts``, while they fit and take no more than their share.
+    """
     pack = Pack(
-        task, max_tokens, (), (), (), tuple(stale), "", 0, empty, reason, tuple(degraded), tuple(absent)
-    )  # fmt: skip
+        task,
+        max_tokens,
+        parts=(),
+        pointers=(),
+        cut=(),
+        stale=tuple(stale),
+        text="",
+        tokens=0,
+        empty=empty,
+        reason=reason,
+        degraded=tuple(degraded),
+        absent=tuple(absent),
+        rejected=tuple(rejected),
+    )
+    while pack.rejected and tokens_of(render(pack)) > max_tokens * HEAD_SHARE:
+        pack = replace(pack, rejected=pack.rejected[:-1])
     room = max_tokens - min(MAX_KEPT, int(max_tokens * POINTER_SHARE))
     for part in _without_copies(parts):
         grown = replace(pack, parts=(*pack.parts, part))
@@ -123,9 +152,17 @@ def compose(
             pack = _with_cut(pack, part, room)
         else:
             pack = replace(pack, cut=(*pack.cut, Uncut(part.location, part.tokens)))
+    spent = 0
+    for part in _without_copies(beside):
+        grown = replace(pack, parts=(*pack.parts, part))
+        if spent + part.tokens <= BESIDE_SHARE * max_tokens and tokens_of(render(grown)) <= room:
+            pack, spent = grown, spent + part.tokens
+    shown = {part.location for part in pack.parts}
     while pack.cut and tokens_of(render(pack)) > max_tokens:
         pack = replace(pack, cut=pack.cut[:-1])
     for pointer in pointers:
+        if pointer.location in shown:
+            continue
         grown = replace(pack, pointers=(*pack.pointers, pointer))
         if tokens_of(render(grown)) > max_tokens:
             break
@@ -172,7 +209,8 @@ def render(pack: Pack) -> str:
     """The Markdown text. SECURITY: bodies stand in fences longer than any fence inside, so that text of a source is
     never read as part of the pack."""
     task = " ".join(pack.task.split())
-    shown = task if len(task) <= MAX_TASK_SHOWN else task[:MAX_TASK_SHOWN] + " …"
+    shown = task[:MAX_TASK_SHOWN].encode()[: int(pack.max_tokens * TASK_SHARE * 3)].decode("utf-8", "ignore")
+    shown += "" if shown == task else " …"
     lines = ["# Context", "", f"Task: {shown}", ""]
     if pack.empty:
         lines += [pack.empty, ""]
@@ -191,7 +229,9 @@ def render(pack: Pack) -> str:
             "",
         ]
         if part.aliases:
-            lines += [f"The same text: {', '.join(f'`{one}`' for one in part.aliases)}", ""]
+            more = len(part.aliases) - MOST_ALIASES
+            named = ", ".join(f"`{one}`" for one in part.aliases[:MOST_ALIASES])
+            lines += [f"The same text: {named}" + (f" and {more} more" if more > 0 else ""), ""]
         fence = "`" * (max((len(run) for run in re.findall(r"`+", part.body)), default=0) + 1)
         fence = fence if len(fence) >= 3 else "```"
         lines += [f"{fence}markdown", part.body, fence, ""]
@@ -215,6 +255,13 @@ def render(pack: Pack) -> str:
     if pack.stale:
         lines += ["## Changed since it was indexed", ""]
         lines += [f"- `{path}`" for path in pack.stale]
+        lines.append("")
+    if pack.rejected:
+        lines += ["## Already rejected", ""]
+        for one in pack.rejected:
+            instead = ", ".join(page.uid for page in one.successors)
+            title = _plain(one.place.title)[:TITLE_CHARS]
+            lines.append(f"- `{one.place.location}` {title}" + (f"; instead: {instead}" if instead else ""))
         lines.append("")
     body = "\n".join(lines)
     total = tokens_of(body)

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from apps.access.models import User
+from apps.repos.models import Repository
+from apps.retrieval.context import context
 from apps.retrieval.search import retrieve, search
 from apps.retrieval.values import Answer, Filters, Question
 from tests.retrieval.library import repository_of
@@ -163,3 +165,28 @@ def test_modes_filters_and_related_passages(kit: Any) -> None:
         pages.append(ask("server", limit=1, cursor=pages[-1].next_cursor))
     seen = [(hit.block, hit.title, hit.path, hit.start_line) for page in pages for hit in page.hits]
     assert len(seen) == len(set(seen)) == pages[0].total
+
+
+def test_retrieval_12_3_packs_point_to_code(kit: Any) -> None:
+    kit(
+        {
+            **FILES,
+            "docs/beast.md": (
+                "# Quagga manual\n\nThe quagga manual: call `createServer` and read [the alarm](../src/alarm.py).\n"
+            ),
+            "src/guide.py": "def shelf():\n    return '../docs/beast.md'\n",
+        }
+    )
+    olga = User.objects.create_user("olga")
+    found = context(viewer=olga, task="quagga manual")
+    code = {(one.title.rpartition(".")[2], one.location, one.why) for one in found.pointers if "code" in one.tier}
+    assert code == {
+        ("Server", "src/server.py:6-7", "matches the task"),
+        ("createServer", "src/server.py:15-18", "named in docs/beast.md"),
+        ("shelf", "src/guide.py:2-2", "names docs/beast.md"),
+        ("py", "src/alarm.py", "linked from docs/beast.md"),
+    }
+    assert "resize_widget" not in found.text
+    assert [part.path for part in found.parts] == ["docs/beast.md"]
+    Repository.objects.update(visibility="private")
+    assert context(viewer=olga, task="quagga manual").reason == "nothing_readable"

@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from apps.access.errors import Invalid
 from apps.access.models import User
-from apps.collections.models import Document
+from apps.access.visibility import set_visibility
+from apps.collections.curation import create_collection
+from apps.collections.models import Collection, Document
 from apps.retrieval.context import context
 from apps.retrieval.packing import Pack, tokens_of
 from apps.retrieval.sections import cut_to_fit
+from tests.retrieval.test_beside import PAGES, QUERY, page
 
 Fill = Callable[..., None]
 Packing = Callable[..., Pack]
@@ -168,3 +171,61 @@ def test_a_cut_fence_is_closed() -> None:
     cut, lines = cut_to_fit(text, 120)
     assert cut.count("```") in {0, 2}
     assert lines < 50
+
+
+@pytest.mark.django_db
+def test_retrieval_fact_106_the_newest_page_comes_first_in_graph(
+    fill: Fill, pack: Packing, shelf: Collection, olga: User, otto: User
+) -> None:
+    fill(PAGES)
+    set_visibility(source=shelf, visibility="public", by=olga)
+    found = pack(QUERY, viewer=otto)
+    graph = [one for one in found.pointers if one.tier == "graph"]
+    assert [(one.title, one.why) for one in graph] == [
+        ("Beetroot", "replaces walrus-herd"),
+        ("Trumpet", "trumpet related_to walrus-herd"),
+    ]
+    assert "rejected/walrus-cookies.md" not in [part.path for part in found.parts]
+    assert "rejected/walrus-cookies.md" not in [one.location.partition("#")[0] for one in found.pointers]
+    lines = found.text.rstrip().split("\n")
+    at = lines.index("## Already rejected")
+    assert lines[at + 2].startswith("- `rejected/walrus-cookies.md#")
+    assert lines[at + 3 :] == [lines[-1]] and lines[-1].startswith("Total:")
+    hidden = create_collection(by=olga, name="Hidden")
+    fill(
+        {
+            "r.md": page("walrus-secret", "rejected-approach", "Walrus herd, walrus herd."),
+            "d.md": page("walrus-plan", "decision", "Walrus herd. [[walrus-herd]]"),
+        },
+        collection=hidden,
+    )
+    assert pack(QUERY, viewer=otto) == found
+    assert "walrus-secret" in pack(QUERY).text
+
+
+@pytest.mark.django_db
+def test_retrieval_12_4_a_neighbour_that_matches_enters_whole(fill: Fill, pack: Packing) -> None:
+    weak = "Orchids, among much else. " + "Nothing of it here. " * 30
+    fill(
+        {
+            "seed.md": "# Orchid care\n\nOrchid care and orchid water. [x](near.md) [y](far.md)",
+            "near.md": f"# Plants\n\n{weak}",
+            "far.md": "# Brass\n\nTrumpets.",
+        }
+    )
+    found = pack("orchid care", max_tokens=4000)
+    tiers = {part.path: part.tier for part in found.parts}
+    if "near.md" in tiers:
+        assert tiers["near.md"] == "link"
+    assert tiers["seed.md"] == "seed"
+    assert "far.md" not in tiers
+    bodies = [part.tokens for part in found.parts if part.tier != "seed"]
+    assert sum(bodies) <= 800
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("task", ["резервная копия " * 250, "备份" * 2000, "alpha " * 600])
+def test_retrieval_12_6_a_long_task_leaves_room(fill: Fill, pack: Packing, task: str) -> None:
+    fill({"a.md": "# Alpha\n\nalpha\n", "b.md": "# Копия\n\nрезервная копия\n", "c.md": "# 备份\n\n数据库备份\n"})
+    found = pack(task[:4000], max_tokens=500)
+    assert found.parts and found.tokens == tokens_of(found.text) <= 500

@@ -50,6 +50,7 @@ def context_pack(call: Call) -> Reply:
                 for part in pack.parts
             ],
             "pointers": [pointer.location for pointer in pack.pointers if pointer.location],
+            "already_rejected": [one.place.uid for one in pack.rejected],
             "cut": [{"location": one.location, "tokens": one.tokens} for one in pack.cut],
         },
     )

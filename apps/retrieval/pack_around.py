@@ -1,0 +1,195 @@
+"""What stands around the seeds of a pack: graph, links, code and folder, as pointers (``retrieval.md`` 12.3, 12.4)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
+from uuid import UUID
+
+from apps.repos.code.related import RelatedSymbol, naming_literals, related_symbols
+from apps.repos.models import LinkState, RepositoryDocumentLink
+from apps.repos.models_code import CodeNode
+from apps.retrieval.hits import hydrate
+from apps.retrieval.packing import Pointer
+from apps.retrieval.surroundings import Document, linked_from, side_by_side
+
+if TYPE_CHECKING:
+    from apps.indexing.scope import Scope
+    from apps.retrieval.beside_values import NearPage
+    from apps.retrieval.ordering import Fused
+    from apps.retrieval.sections import SectionUnit
+    from apps.retrieval.shelf_values import Candidate
+    from apps.retrieval.streams import Streams
+
+BEST_AROUND = 5
+"""Of each tier and seed; the rest is counted."""
+CODE_ROWS = 3
+MOST_SYMBOLS = 40
+"""Symbols of one passage that are looked at."""
+
+Tier = Literal["seed", "graph", "link", "code reference", "co-located"]
+Around = Mapping[UUID, Sequence[Document]]
+Code = tuple["Streams", "Fused"]
+"""The code block and its rows in order."""
+TIER: Tier = "code reference"
+
+
+def pointer(tier: Tier, document: Document, unit: SectionUnit, why: str) -> Pointer:
+    heading = " › ".join(unit.heading_path) or document.title
+    location = f"{document.path}{'#' + unit.anchor if unit.anchor else ''}:{unit.start}-{unit.end}"
+    tokens = math.ceil(document.size(unit) / 3)
+    return Pointer(tier, heading, location, document.address(unit.anchor), tokens, why, document.id)
+
+
+def pointers_around(
+    scope: Scope,
+    seeds: Sequence[Document],
+    rows: Sequence[Candidate],
+    fused: Fused,
+    neighbours: Sequence[NearPage],
+    code: Code | None,
+) -> list[Pointer]:
+    """All tiers but the first, in their order; a document stands in the first tier that names it. ``rows`` are the
+    passages of the seeds."""
+    worth = _worth(fused)
+    known = {document.id for document in seeds}
+    found = _graph([one for one in neighbours if one.place.document_id not in known], len(seeds))
+    known |= {one.document_id for one in found if one.document_id}
+    found += _documents("link", linked_from(scope, seeds), "linked from", seeds, worth, known)
+    found += of_code(seeds, rows, code)
+    return found + _documents("co-located", side_by_side(scope, seeds), "in the folder of", seeds, worth, known)
+
+
+def _worth(fused: Fused) -> dict[UUID, float]:
+    """The best final score of each document in the answer."""
+    worth: dict[UUID, float] = {}
+    for row in fused.order:
+        worth.setdefault(row.document_id, fused.standings[row.ref].final)
+    return worth
+
+
+def _graph(neighbours: Sequence[NearPage], seeds: int) -> list[Pointer]:
+    """Neighbours in their order, five for each seed; a page that replaces a seed comes first and says so."""
+    shown = neighbours[: BEST_AROUND * max(seeds, 1)]
+    found = []
+    for one in shown:
+        place = one.place
+        title = " › ".join((place.title, *place.trail))
+        why = ", ".join(part for part in (one.label, one.why) if part)
+        found.append(Pointer("graph", title, place.location, place.url, place.tokens, why, place.document_id))
+    if len(neighbours) > len(shown):
+        found.append(_more("graph", len(neighbours) - len(shown), "near in the graph"))
+    return found
+
+
+def _documents(
+    tier: Tier, found: Around, words: str, seeds: Sequence[Document], worth: Mapping[UUID, float], known: set[UUID]
+) -> list[Pointer]:
+    """The best five of each seed by their own match with the task, the rest counted. What is shown becomes known."""
+    pointers: list[Pointer] = []
+    for seed in seeds:
+        around = [document for document in found.get(seed.id, ()) if document.id not in known]
+        around.sort(key=lambda document: (-worth.get(document.id, 0.0), document.path))
+        shown = around[:BEST_AROUND]
+        pointers += [pointer(tier, document, document.whole(), f"{words} {seed.path}") for document in shown]
+        known |= {document.id for document in shown}
+        if len(around) > len(shown):
+            pointers.append(_more(tier, len(around) - len(shown), f"{words} {seed.path}"))
+    return pointers
+
+
+def of_code(seeds: Sequence[Document], rows: Sequence[Candidate], code: Code | None) -> list[Pointer]:
+    """The first rows of the code block, symbols and files that the seeds mention, code that names the seeds.
+
+    Code and documents of one repository have the same readers.
+    """
+    own = [seed for seed in seeds if seed.store == "repo_docs"]
+    rank = {row.node: place for place, row in enumerate(code[1].order)} if code else {}
+    mentioned, literals, files = _mentioned(own, rows), naming_literals([seed.id for seed in own]), _files(own)
+    named = [one.node_id for symbols in mentioned.values() for one in symbols]
+    homes = _homes([*named, *(one.node_id for found in literals.values() for one in found)])
+    pointers = _best_rows(code)
+    known = {one.document_id for one in pointers}
+    for seed in own:
+        symbols = sorted(
+            mentioned.get(seed.id, ()),
+            key=lambda one: (rank.get(one.node_id, len(rank)), -one.confidence, one.path, one.start_line, one.name),
+        )
+        of_seed = [
+            _symbol(one.node_id, one.qualified_name, f"{one.path}:{one.start_line}-{one.end_line}", homes, "named in")
+            for one in symbols
+        ]
+        of_seed += [
+            _symbol(one.node_id, one.qualified_name, f"{one.path}:{one.line}-{one.line}", homes, "names")
+            for one in literals.get(seed.id, ())
+        ]
+        of_seed += [
+            Pointer(TIER, path.rpartition("/")[2], path, f"{seed.source.url}/files/{quote(path)}", 0, "linked from")
+            for path in files.get(seed.id, ())
+        ]
+        new = [one for one in of_seed if one.document_id is None or one.document_id not in known]
+        pointers += [replace(one, why=f"{one.why} {seed.path}") for one in new[:BEST_AROUND]]
+        known |= {one.document_id for one in new}
+        if len(new) > BEST_AROUND:
+            pointers.append(_more(TIER, len(new) - BEST_AROUND, f"beside {seed.path}"))
+    return pointers
+
+
+def _symbol(node: UUID, name: str, location: str, homes: Mapping[UUID, tuple[str, int]], why: str) -> Pointer:
+    url, tokens = homes.get(node, ("", 0))
+    return Pointer(TIER, name, location, url, tokens, why, node)
+
+
+def _more(tier: Tier, count: int, words: str) -> Pointer:
+    return Pointer(tier, f"{count} more {words}", "", "", 0, "")
+
+
+def _best_rows(code: Code | None) -> list[Pointer]:
+    if code is None:
+        return []
+    streams, fused = code
+    rows = fused.order[:CODE_ROWS]
+    winners = hydrate(streams, rows, fused)
+    pointers = []
+    for row in rows:
+        winner = winners.get(row.ref)
+        if winner is not None:
+            location = f"{row.path}:{winner.start_line}-{winner.end_line}"
+            tokens = math.ceil(len(winner.text.encode()) / 3)
+            pointers.append(Pointer(TIER, row.title, location, winner.url, tokens, "matches the task", row.node))
+    return pointers
+
+
+def _mentioned(seeds: Sequence[Document], rows: Sequence[Candidate]) -> dict[UUID, list[RelatedSymbol]]:
+    """Symbols that the passages of each seed name, once each."""
+    documents = {seed.id for seed in seeds}
+    passages = {row.chunk_id: row.document_id for row in rows if row.document_id in documents and row.chunk_id}
+    found: dict[UUID, dict[UUID, RelatedSymbol]] = defaultdict(dict)
+    for chunk, symbols in related_symbols(list(passages), MOST_SYMBOLS).items():
+        for symbol in symbols:
+            found[passages[chunk]].setdefault(symbol.node_id, symbol)
+    return {document: list(symbols.values()) for document, symbols in found.items()}
+
+
+def _files(seeds: Sequence[Document]) -> dict[UUID, list[str]]:
+    """Tracked files that each seed links to and that are no documents."""
+    links: Any = RepositoryDocumentLink.objects.filter(
+        document__in=[seed.id for seed in seeds],
+        target_document__isnull=True,
+        image=False,
+        state__in=(LinkState.RESOLVED, LinkState.ASSET),
+    ).exclude(target_path="")
+    found: dict[UUID, list[str]] = defaultdict(list)
+    for document, path in links.order_by("target_path").values_list("document_id", "target_path").distinct():
+        found[document].append(path)
+    return found
+
+
+def _homes(nodes: Sequence[UUID]) -> dict[UUID, tuple[str, int]]:
+    """Address and tokens of symbols."""
+    rows = CodeNode.objects.filter(pk__in=set(nodes)).values_list("pk", "repository__slug", "start_byte", "end_byte")
+    return {pk: (f"/repos/{slug}/code/{pk}", math.ceil((end - start) / 3)) for pk, slug, start, end in rows}
