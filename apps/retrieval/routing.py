@@ -7,20 +7,20 @@ after each sync; everything else is in the statistics of the index.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db.models import Value
-from django.db.models.functions import Length, Replace
+from django.db.models import TextField, Value
+from django.db.models.functions import Cast, Length, Replace
 
 from apps.access.errors import Invalid
 from apps.collections.models import Collection
 from apps.indexing.analyzer import analyze
 from apps.indexing.questions import Question, ask
-from apps.indexing.scope import Scope, ScopedSource, visible
-from apps.indexing.statements import Fragment, fetch
+from apps.indexing.scope import Scope, ScopedSource, visible_blocks
+from apps.indexing.statements import Fragment, fetch, fragment_of, union
 from apps.repos.models import Repository, RepositoryDocument
 from apps.retrieval.models import SourceLead
 
@@ -89,8 +89,8 @@ def route(*, viewer: Viewer, query: str, top_k: int = 3) -> Routes:
         raise Invalid(f"A query has at most {MAX_QUERY_CHARS} characters here.", code="out_of_range", field="query")
     if not 1 <= top_k <= MAX_TOP_K:
         raise Invalid(f"top_k is 1 to {MAX_TOP_K}.", code="out_of_range", field="top_k")
-    pools = {model.kind: _readable(model, viewer) for model in (Repository, Collection)}
-    scopes = [visible(viewer, block="docs"), visible(viewer, block="code")]
+    pools = _readable(viewer)
+    scopes = visible_blocks(viewer, blocks={"docs": None, "code": None})
     languages = {source.language for scope in scopes for source in scope.sources} | {"english"}
     question = ask(query, languages)
     if question.only_common_words:
@@ -98,9 +98,7 @@ def route(*, viewer: Viewer, query: str, top_k: int = 3) -> Routes:
     for pool in pools.values():
         for known in pool.values():
             _hold_own_words(known, question)
-    _hold_leads(pools[Repository.kind], question)
-    for scope in scopes:
-        _hold_statistics(pools, scope, question)
+    _hold_statistics(pools, scopes, question)
     repositories = _scored(pools[Repository.kind], question)
     collections = _scored(pools[Collection.kind], question)
     return Routes(
@@ -109,11 +107,24 @@ def route(*, viewer: Viewer, query: str, top_k: int = 3) -> Routes:
     )
 
 
-def _readable(model: Any, viewer: Viewer) -> dict[UUID, _Known]:
-    return {
-        source.pk: _Known(model.kind, source.pk, source.label, source.description, source.get_absolute_url())
-        for source in model.objects.visible_to(viewer).order_by("pk")
-    }
+def _readable(viewer: Viewer) -> dict[str, dict[UUID, _Known]]:
+    """The sources that the viewer may read, by kind, those without any text too; one statement for both kinds."""
+    models: tuple[tuple[Any, str], ...] = ((Repository, "slug"), (Collection, "name"))
+    parts = [
+        fragment_of(
+            model.objects.visible_to(viewer).values_list(
+                Value(model.kind, output_field=TextField()), "pk", Cast(field, TextField()), "description"
+            )
+        )
+        for model, field in models
+    ]
+    pools: dict[str, dict[UUID, _Known]] = {model.kind: {} for model, _ in models}
+    made = {model.kind: (model, field) for model, field in models}
+    for kind, id_, label, description in sorted(fetch(union(parts))):
+        model, field = made[kind]
+        url = model(pk=id_, **{field: label}).get_absolute_url()
+        pools[kind][id_] = _Known(kind, id_, label, description, url)
+    return pools
 
 
 def _hold_own_words(known: _Known, question: Question) -> None:
@@ -123,40 +134,49 @@ def _hold_own_words(known: _Known, question: Question) -> None:
                 known.hold(name, (terms[term.text] for term in analyze(text, language).terms if term.text in terms))
 
 
-def _hold_leads(pool: Mapping[UUID, _Known], question: Question) -> None:
+def _hold_statistics(pools: Mapping[str, Mapping[UUID, _Known]], scopes: Sequence[Scope], question: Question) -> None:
+    """Terms in headings, texts, symbols and paths, and in what repositories say of themselves: one statement over the
+    statistics of the index and the words of READMEs."""
+    by_number: dict[int, tuple[ScopedSource, str]] = {}
+    for scope in scopes:
+        for source in scope.sources:
+            by_number[source.number] = (source, scope.block)
+            if source.names:
+                by_number[source.names] = (source, "names")
     asked = {term: unit for terms in question.terms.values() for term, unit in terms.items()}
-    rows = SourceLead.objects.filter(source_id__in=list(pool), terms__overlap=list(asked))
-    for source_id, terms in rows.values_list("source_id", "terms"):
-        pool[source_id].hold("README", (asked[term] for term in terms if term in asked))
-
-
-def _hold_statistics(pools: Mapping[str, Mapping[UUID, _Known]], scope: Scope, question: Question) -> None:
-    """Terms in headings, texts, symbols and paths, from the statistics of the index: one statement a block."""
-    by_number: dict[int, tuple[ScopedSource, bool]] = {}
-    for source in scope.sources:
-        by_number[source.number] = (source, False)
-        if source.names:
-            by_number[source.names] = (source, True)
-    terms = sorted({term for known in question.terms.values() for term in known})
-    if not by_number or not terms:
+    if not asked:
         return
     rows = fetch(
-        Fragment(
-            "SELECT number, term, sum(chunks)::bigint, sum(in_heading)::bigint, sum(in_path)::bigint "
-            "FROM indexing_posting WHERE term = ANY(%s::text[]) AND number = ANY(%s::int[]) GROUP BY number, term",
-            (terms, list(by_number)),
+        union(
+            (
+                Fragment(
+                    "SELECT number, NULL::uuid, term, sum(chunks)::bigint, sum(in_heading)::bigint, "
+                    "sum(in_path)::bigint FROM indexing_posting "
+                    "WHERE term = ANY(%s::text[]) AND number = ANY(%s::int[]) GROUP BY number, term",
+                    (sorted(asked), list(by_number)),
+                ),
+                Fragment(
+                    "SELECT 0, l.source_id, t.term, 0::bigint, 0::bigint, 0::bigint FROM source_leads l "
+                    "JOIN unnest(%s::text[]) AS t(term) ON t.term = ANY(l.terms) "
+                    "WHERE l.source_id = ANY(%s::uuid[]) AND l.source_kind = %s",
+                    (sorted(asked), list(pools[Repository.kind]), Repository.kind),
+                ),
+            )
         )
     )
-    for number, term, chunks, in_heading, in_path in rows:
-        source, is_names = by_number[number]
+    for number, lead, term, chunks, in_heading, in_path in rows:
+        if lead is not None:
+            pools[Repository.kind][lead].hold("README", [asked[term]])
+            continue
+        source, what = by_number[number]
         unit = question.terms.get(source.language, {}).get(term)
         known = pools[source.kind].get(source.id)
         if unit is None or known is None or chunks <= 0:
             continue
-        if scope.block == "code":
+        if what == "code":
             known.hold("symbols", [unit] if in_heading > 0 else [])
             known.hold("paths of code", [unit] if in_path > 0 else [])
-        elif is_names or in_heading > 0:
+        elif what == "names" or in_heading > 0:
             known.hold("headings", [unit])
         elif source.kind == Collection.kind:
             known.hold("text", [unit])

@@ -107,5 +107,5 @@ def test_retrieval_fact_93_few_statements_whatever_the_number_of_sources(
 ) -> None:
     for n in range(12):
         create_collection(by=ada, name=f"Collection {n}")
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(3):
         route(viewer=ada, query="alpha beta")
