@@ -23,7 +23,7 @@ from apps.collections.curation import create_collection
 from apps.collections.reading import close_shared_pool
 from apps.collections.uploads import upload_document
 from apps.repos.models import Repository
-from apps.repos.registration import register_repository, request_sync
+from apps.repos.registration import move_local, register_repository, request_sync
 from cograph_site.models import GivenSample
 
 GUIDES = "local/cograph/docs"
@@ -64,13 +64,24 @@ def refresh_guides(say: Callable[[str], None]) -> None:
     """Bring the guides of a new version into their repository, while it is there."""
     repository = Repository.objects.filter(slug=GUIDES, deleted_at=None).first()
     folder = _guides_folder()
-    if repository is None or repository.git_url != str(folder) or not commit_guides(folder):
-        return
     administrator = get_user_model().objects.filter(is_superuser=True, is_active=True).first()
-    if administrator is not None:
-        with acting(Origin(how="system")):
-            request_sync(repository=repository, by=administrator)
-        say("the guides have changed; their repository is synced")
+    if repository is None or administrator is None or not _is_of_a_data_folder(repository, folder):
+        return
+    # A restored backup names the folder that it was taken from.
+    has_moved = repository.git_url != str(folder)
+    if not commit_guides(folder) and not has_moved:
+        return
+    with acting(Origin(how="system")):
+        if has_moved:
+            move_local(repository=repository, by=administrator, folder=folder)
+        request_sync(repository=repository, by=administrator)
+    say("the guides have changed; their repository is synced")
+
+
+def _is_of_a_data_folder(repository: Repository, folder: Path) -> bool:
+    """Whether this is the repository that `make_guides` made, here or in the data folder of before."""
+    address = Path(repository.git_url)
+    return repository.trusted_path and address.parts[-2:] == folder.parts[-2:]
 
 
 def make_guides(by: User) -> None:

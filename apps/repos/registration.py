@@ -6,6 +6,7 @@ import secrets as random_secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
@@ -160,6 +161,18 @@ def change_repository(*, repository: Repository, by: User, **changes: Any) -> Re
         )
     if before["schedule"] != held.schedule and held.schedule == Schedule.MANUAL:
         _cancel_scheduled(held, by)
+    return held
+
+
+@transaction.atomic
+def move_local(*, repository: Repository, by: User, folder: Path) -> Repository:
+    """Follow a repository of this machine to the folder where it lies now. For Cograph itself and its operator, who
+    vouch for the path; no request names one. Raises NotFound or Forbidden."""
+    held = _locked(repository, by, Right.ADMINISTER)
+    before = _shown(held)
+    held.git_url, held.trusted_path = str(folder), True
+    held.save(update_fields=["git_url", "trusted_path"])
+    audit.record(Act.SOURCE_CHANGED, by=by, target=held, before=before, after=_shown(held))
     return held
 
 

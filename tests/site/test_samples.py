@@ -117,3 +117,23 @@ def test_a_new_version_of_the_guides_is_synced(
     samples.refresh_guides(said.append)
     assert "synced" in said[-1]
     assert Job.objects.filter(kind="sync").count() == 1
+
+
+def test_the_guides_are_found_again_when_the_data_folder_has_moved(administrator: User, said: list[str]) -> None:
+    samples.give(said.append)
+    here = Repository.objects.get(slug=samples.GUIDES).git_url
+    Repository.objects.filter(slug=samples.GUIDES).update(git_url="/srv/before/samples/docs")
+    Job.objects.all().delete()
+    samples.refresh_guides(said.append)
+    repository = Repository.objects.get(slug=samples.GUIDES)
+    assert (repository.git_url, repository.trusted_path) == (here, True)
+    assert Job.objects.filter(kind="sync", source_id=repository.pk).count() == 1
+
+
+def test_a_repository_of_that_name_that_is_not_the_guides_is_left_alone(administrator: User, said: list[str]) -> None:
+    samples.give(said.append)
+    Repository.objects.filter(slug=samples.GUIDES).update(git_url="https://git.example/cograph/docs")
+    Job.objects.all().delete()
+    samples.refresh_guides(said.append)
+    assert Repository.objects.get(slug=samples.GUIDES).git_url == "https://git.example/cograph/docs"
+    assert not Job.objects.exists()
