@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from apps.access.sources import Source
 from apps.knowledge_graph.querysets import GraphChild, GraphSourceQuerySet, PageQuerySet
-from apps.knowledge_graph.vocabulary import EDGE_TYPES, NODE_TYPES, PROVENANCES, STATUSES, UNKNOWN
+from apps.knowledge_graph.vocabulary import EDGE_TYPES, NODE_TYPES, PROVENANCES, STATUSES, UNKNOWN, WALK_RANK_SQL
 
 SLUG = 128
 
@@ -268,6 +268,22 @@ class Edge(_EdgeColumns):
         output_field=models.CharField(max_length=2 * SLUG + 22),
         db_persist=True,
     )
+    walk_weight = models.GeneratedField(
+        expression=Func(
+            template="(CASE WHEN provenance = 'inferred' THEN round(weight * COALESCE((payload ->> 'confidence')"
+            "::numeric, 1), 4) ELSE weight END)",
+            output_field=models.DecimalField(max_digits=8, decimal_places=4),
+        ),
+        output_field=models.DecimalField(max_digits=8, decimal_places=4),
+        db_persist=True,
+        help_text="What a walk multiplies by: the weight, of a guess times its confidence.",
+    )
+    walk_rank = models.GeneratedField(
+        expression=Func(template=f"({WALK_RANK_SQL})", output_field=models.SmallIntegerField()),
+        output_field=models.SmallIntegerField(),
+        db_persist=True,
+        help_text="Rank of the type, then strength of the evidence: which of two equal weights goes first.",
+    )
     valid_to = models.PositiveIntegerField(null=True, editable=False)
     from_node = models.ForeignObject(
         Node, on_delete=models.DO_NOTHING, from_fields=["source", "from_uid"], to_fields=["source", "node_uid"],
@@ -299,12 +315,38 @@ class Edge(_EdgeColumns):
             models.CheckConstraint(condition=Q(valid_to=None), name="kb_edges_are_current"),
         ]
         indexes = [
-            models.Index(F("source"), F("from_uid"), F("weight").desc(), F("to_uid"), name="kb_edges_out"),
-            models.Index(F("source"), F("to_uid"), F("weight").desc(), F("from_uid"), name="kb_edges_in"),
-            # A chain of supersession must not read every edge of a hub.
-            models.Index(fields=["source", "to_uid"], condition=Q(edge_type="supersedes"), name="kb_edges_superseding"),
+            # In the order of walks and with all that they look at: of a hub only the first entries are read.
             models.Index(
-                fields=["source", "from_uid"], condition=Q(edge_type="invalidated_by"), name="kb_edges_invalidated"
+                F("source"),
+                F("from_uid"),
+                F("walk_weight").desc(),
+                F("walk_rank"),
+                F("to_uid"),
+                include=["edge_type", "provenance", "type_source"],
+                name="kb_edges_out",
+            ),
+            models.Index(
+                F("source"),
+                F("to_uid"),
+                F("walk_weight").desc(),
+                F("walk_rank"),
+                F("from_uid"),
+                include=["edge_type", "provenance", "type_source"],
+                name="kb_edges_in",
+            ),
+            models.Index(fields=["source", "from_uid", "to_uid"], name="kb_edges_pair"),
+            # A chain of supersession must not read every edge of a hub.
+            models.Index(
+                fields=["source", "to_uid"],
+                include=["from_uid", "provenance"],
+                condition=Q(edge_type="supersedes"),
+                name="kb_edges_superseding",
+            ),
+            models.Index(
+                fields=["source", "from_uid"],
+                include=["to_uid", "provenance"],
+                condition=Q(edge_type="invalidated_by"),
+                name="kb_edges_invalidated",
             ),
         ]
 

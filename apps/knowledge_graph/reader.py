@@ -22,6 +22,7 @@ from apps.knowledge_graph.projection import reproject
 from apps.knowledge_graph.storing.applying import difference
 from apps.knowledge_graph.storing.incremental import StoredPages, desired_of
 from apps.knowledge_graph.values import EvidenceValue
+from apps.knowledge_graph.vocabulary import walk_rank
 
 if TYPE_CHECKING:
     from apps.access.sources import Source
@@ -115,6 +116,8 @@ def overlay_of(graph: GraphSource) -> Overlay:
             "provenance": edge.provenance,
             "type_source": edge.type_source,
             "payload": {},
+            "walk_weight": str(edge.weight),
+            "walk_rank": walk_rank(edge.edge_type, edge.provenance, edge.type_source),
         }
         for edge in desired.edges.values()
     ]
@@ -128,7 +131,7 @@ _NODES = (
 )
 _EDGES = (
     "SELECT e.source_id, e.edge_uid, e.from_uid, e.to_uid, e.edge_type, e.weight, e.provenance, e.type_source,"
-    " e.payload FROM kb_edges e WHERE e.source_id = ANY(%(sources)s){hidden_edges}"
+    " e.payload, e.walk_weight, e.walk_rank FROM kb_edges e WHERE e.source_id = ANY(%(sources)s){hidden_edges}"
 )
 _HIDDEN_NODES = (
     " AND NOT EXISTS (SELECT FROM unnest(%(hidden_node_sources)s::bigint[], %(hidden_nodes)s::text[]) h(s, u)"
@@ -146,7 +149,8 @@ _ADDED_NODES = (
 )
 _ADDED_EDGES = (
     " UNION ALL SELECT * FROM jsonb_to_recordset(%(added_edges)s::jsonb) AS added (source_id bigint, edge_uid text,"
-    " from_uid text, to_uid text, edge_type text, weight numeric, provenance text, type_source text, payload jsonb)"
+    " from_uid text, to_uid text, edge_type text, weight numeric, provenance text, type_source text, payload jsonb,"
+    " walk_weight numeric, walk_rank smallint)"
 )
 
 

@@ -158,3 +158,19 @@ def _distance(left: str, right: str, limit: int) -> int:
         if min(row) > limit:
             return limit + 1
     return row[-1]
+
+
+def walk_rank(edge_type: str, provenance: str, type_source: str) -> int:
+    """Type rank, then strength, as one number; of two edges of equal weight a walk takes the smaller first."""
+    return 10 * TYPE_RANK[edge_type] + strength(provenance, type_source == "authored")
+
+
+_STRENGTHS = {name: strength(name, stated=False) for name in PROVENANCES}
+WALK_RANK_SQL = (
+    "10 * CASE edge_type "
+    + " ".join(f"WHEN '{name}' THEN {rank}" for name, rank in TYPE_RANK.items())
+    + " END + CASE WHEN provenance = 'wikilink' AND type_source = 'authored' THEN 3 ELSE CASE provenance "
+    + " ".join(f"WHEN '{name}' THEN {rank}" for name, rank in _STRENGTHS.items())
+    + " END END"
+)
+"""`walk_rank` for the database, over the columns of an edge."""

@@ -1,9 +1,10 @@
 """Walks over a reader's graph: neighbours of hits, what lies around a node, the way between two."""
 
-from apps.knowledge_graph.walking.around import Around, Way, edges_between, neighbourhood, shortest_path
+from apps.knowledge_graph.walking.around import Around, edges_between, neighbourhood
 from apps.knowledge_graph.walking.expansion import Expansion, Found, Neighbour, Options, Seed, expand, find_pages, walk
 from apps.knowledge_graph.walking.rejected import LEAST_COSINE, RejectedPage, already_rejected, moved
 from apps.knowledge_graph.walking.steps import Filters, Newest, Step, newest
+from apps.knowledge_graph.walking.ways import Way, shortest_path
 
 __all__ = [
     "LEAST_COSINE",

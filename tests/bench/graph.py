@@ -1,149 +1,215 @@
-"""What walks, projections and rebuilds cost, in CPU seconds of this process and of the database backend.
+"""What walks over a large graph cost the database, in CPU milliseconds of its backend (`performance.md` 7, goal 19).
 
-    nice pytest -s tests/bench/graph.py             BENCH_NODES=100000 BENCH_EDGES=1000000 BENCH_PAGES=10000
+    nice python -m tests.bench.graph [nodes edges [folder]]     (100,000 and 1,000,000 unless said; minutes to fill)
 
-Edges are drawn so that few pages are hubs: the first page has one edge in twenty.
+With a folder the data stay there and the next run only measures. Ten pages are hubs of 10,000 edges; the other edges
+are drawn evenly. What is said of plain pages is of 100 of them, drawn by a fixed seed; most have a hub beside them.
 """
 
 from __future__ import annotations
 
-import os
+import random
+import statistics
+import sys
 import time
-import uuid
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-import pytest
-from django.db import connection
+from tests.bench import place
 
-from apps.access.models import User
-from apps.collections.models import Collection, Document
-from apps.knowledge_graph.models import CanonicalPage
-from apps.knowledge_graph.reader import open_graph
-from apps.knowledge_graph.storing.documents import load_document, read_document
-from apps.knowledge_graph.storing.incremental import change_documents
-from apps.knowledge_graph.storing.rebuild import rebuild
-from apps.knowledge_graph.storing.sources import ensure_graph
-from apps.knowledge_graph.walks import Options, expand, neighbourhood, shortest_path
-from tests.knowledge_graph.pages_of_texts import page_text
-from tests.knowledge_graph.test_stored_projection import write
-
-NODES = int(os.environ.get("BENCH_NODES", "100000"))
-EDGES = int(os.environ.get("BENCH_EDGES", "1000000"))
-PAGES = int(os.environ.get("BENCH_PAGES", "10000"))
-TICKS = os.sysconf("SC_CLK_TCK")
-
-pytestmark = pytest.mark.django_db
+HUBS, HUB_EDGES = 10, 10_000
+SAMPLE, SEEDS, ROUNDS = 100, 10, 3
+KINDS = (
+    # share, edge type, weight, provenance, type_source
+    (0.01, "supersedes", "1.0", "frontmatter_supersedes", "authored"),
+    (0.10, "depends_on", "0.8", "wikilink", "matrix"),
+    (0.05, "implements", "1.0", "frontmatter_typed", "authored"),
+    (0.05, "uses", "0.8", "wikilink", "authored"),
+    (0.05, "documented_by", "0.7", "frontmatter_typed", "authored"),
+    (0.45, "related_to", "0.5", "frontmatter_related", "matrix"),
+    (0.29, "related_to", "0.5", "wikilink", "matrix"),
+)
 
 
-def backend_seconds() -> float:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_backend_pid()")
-        (pid,) = cursor.fetchone()
-    with open(f"/proc/{pid}/stat") as stat:  # noqa: PTH123
-        fields = stat.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+def main(nodes: int = 100_000, edges: int = 1_000_000, keep: str = "") -> None:
+    filled = bool(keep) and (Path(keep) / "postgres").exists()
+    with place.database(str(Path(keep) / "postgres") if keep else ""):
+        if not filled:
+            fill(nodes, edges)
+        measure()
 
 
-def measure(name: str, act: Callable[[], Any], times: int = 1) -> Any:
-    found = act() if times > 1 else None
-    ours, theirs = time.process_time(), backend_seconds()
-    for _ in range(times):
-        found = act()
-    ours, theirs = time.process_time() - ours, backend_seconds() - theirs
-    print(f"{name:<58}{ours / times * 1000:9.1f} ms here {theirs / times * 1000:9.1f} ms in the database")
-    return found
+def fill(nodes: int, edges: int) -> None:
+    """One collection of ``nodes`` pages with exactly ``edges`` edges."""
+    from django.db import connection
 
+    from apps.access.models import User
+    from apps.collections.models import Collection
+    from apps.knowledge_graph.storing.sources import ensure_graph
 
-@pytest.fixture
-def collection(db: None) -> Collection:
-    owner = User.objects.create_user("olga")
-    return Collection.objects.create(owner=owner, name="Bench", slug="bench")
-
-
-def fill(collection: Collection) -> int:
+    owner = User.objects.create_user("bench")
+    collection = Collection.objects.create(owner=owner, name="Bench", slug="bench")
     graph = ensure_graph("collection", collection.pk)
-    statements = [
-        """INSERT INTO md_documents (id, collection_id, source_key, title, title_override, state, state_reason,
-        content_hash, size, version, format, encoding, encoding_guessed, replaced_characters, text, frontmatter,
-        parsed, warnings, word_count, line_count, chunk_count, profile, created_at, changed_at, shelved_chunks)
-        SELECT gen_random_uuid(), %(collection)s, 'p' || n || '.md', '', '', 'indexed', '', '', 1, 1, 'markdown',
-        'utf-8', false, 0, '', '{}', '{}', '[]', 0, 0, 0, '', now(), now(), '[]'
-        FROM generate_series(1, %(nodes)s) n""",
-        """INSERT INTO kb_pages (source_id, document_id, path, uid, node_type, label, status, header, header_state,
-        bears, names, problems, version_hash, header_hash, projector) SELECT %(graph)s, id, source_key,
-        replace(source_key, '.md', ''), 'module', source_key, 'accepted', '{"priority": 50}', 'current', true,
-        ARRAY['slug:' || replace(source_key, '.md', '')], '[]', '', '', 1 FROM md_documents
-        WHERE collection_id = %(collection)s""",
-        """INSERT INTO kb_nodes (source_id, page_id, node_uid, node_type, label, status, priority, payload, valid_from)
-        SELECT source_id, id, uid, node_type, label, status, 50, '{"dangling": false}', 1 FROM kb_pages""",
-        """INSERT INTO kb_edges (source_id, page_id, from_uid, to_uid, edge_type, weight, provenance, type_source,
-        payload, valid_from) SELECT %(graph)s, p.id, 'p' || a, 'p' || b,
-        (ARRAY['uses', 'depends_on', 'related_to'])[1 + i %% 3], (ARRAY[0.8, 0.8, 0.5])[1 + i %% 3], 'wikilink',
-        'authored', '{}', 1 FROM (SELECT i, 1 + floor(random() * %(nodes)s)::int AS a,
-        CASE WHEN random() < 0.05 THEN 1 ELSE 1 + floor(power(random(), 3) * %(nodes)s)::int END AS b
-        FROM generate_series(1, %(edges)s) i) drawn JOIN kb_pages p ON p.uid = 'p' || a WHERE a <> b
-        ON CONFLICT DO NOTHING""",
-    ]
+    given = {"collection": collection.pk, "graph": graph.pk, "nodes": nodes, "edges": edges}
+    bounds = [sum(kind[0] for kind in KINDS[: place + 1]) for place in range(len(KINDS))]
+    given |= {"bounds": bounds, "hubs": HUBS, "hub_edges": min(HUB_EDGES, nodes // 2)}
+    for place_, name in enumerate(("types", "weights", "provenances", "type_sources"), start=1):
+        given[name] = [kind[place_] for kind in KINDS]
     with connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement, {"collection": collection.pk, "graph": graph.pk, "nodes": NODES, "edges": EDGES})
+        for statement in _FILL:
+            cursor.execute(statement, given)
         for table in ("md_documents", "kb_pages", "kb_nodes", "kb_edges"):
-            cursor.execute(f"ANALYZE {table}")
-        cursor.execute("SELECT count(*) FROM kb_edges")
-        (count,) = cursor.fetchone()
-        cursor.execute("SELECT count(*) FROM kb_edges WHERE to_uid = 'p1' OR from_uid = 'p1'")
-        (hub,) = cursor.fetchone()
-    print(f"\n{NODES} nodes, {count} edges, the hub has {hub}")
-    return graph.pk
+            cursor.execute(f"VACUUM ANALYZE {table}")
 
 
-def test_walks(collection: Collection) -> None:
-    source = fill(collection)
-    owner = collection.owner
-    documents = dict(CanonicalPage.objects.values_list("uid", "document"))
-    plain = {documents[f"p{NODES // 2 + n}"]: 1.0 - n / 20 for n in range(10)}
-    hubs = {documents[f"p{n}"]: 1.0 for n in range(1, 11)}
+_FILL = (
+    """INSERT INTO md_documents (id, collection_id, source_key, title, title_override, state, state_reason,
+    content_hash, size, version, format, encoding, encoding_guessed, replaced_characters, text, frontmatter, parsed,
+    warnings, word_count, line_count, chunk_count, profile, created_at, changed_at, shelved_chunks)
+    SELECT gen_random_uuid(), %(collection)s, 'p' || n || '.md', '', '', 'indexed', '', '', 1, 1, 'markdown', 'utf-8',
+    false, 0, '', '{}', '{}', '[]', 0, 0, 0, '', now(), now(), '[]' FROM generate_series(1, %(nodes)s) n""",
+    """INSERT INTO kb_pages (source_id, document_id, path, uid, node_type, label, status, header, header_state, bears,
+    names, problems, version_hash, header_hash, projector)
+    SELECT %(graph)s, id, source_key, replace(source_key, '.md', ''), 'module', source_key,
+    (ARRAY['accepted', 'accepted', 'accepted', 'review', 'draft', 'superseded'])[1 + abs(hashtext(source_key)) %% 6],
+    jsonb_build_object('priority', 50), 'current', true, ARRAY['slug:' || replace(source_key, '.md', '')], '[]', '', '',
+    1 FROM md_documents WHERE collection_id = %(collection)s""",
+    """INSERT INTO kb_nodes (source_id, page_id, node_uid, node_type, label, status, priority, payload, valid_from)
+    SELECT source_id, id, uid, node_type, label, status, 50, '{"dangling": false}', 1 FROM kb_pages""",
+    "SELECT setseed(0.5)",
+    # Each hub is named by nineteen in twenty of its neighbours and names the rest; then even pairs up to the number.
+    # Nothing supersedes a hub.
+    """CREATE TEMPORARY TABLE drawn AS SELECT row_number() OVER () AS i, a, b, least + (1 - least) * random() AS kind
+    FROM (
+    SELECT CASE WHEN k %% 20 = 0 THEN hub ELSE other END AS a, CASE WHEN k %% 20 = 0 THEN other ELSE hub END AS b,
+    (%(bounds)s::float8[])[1] AS least FROM (
+      SELECT hub, k, 1 + %(hubs)s + (hub * 7919 + k * (%(nodes)s / %(hub_edges)s)) %% (%(nodes)s - %(hubs)s) AS other
+      FROM generate_series(1, %(hubs)s) hub, generate_series(1, %(hub_edges)s) k) h
+    UNION ALL SELECT 1 + %(hubs)s + floor(random() * (%(nodes)s - %(hubs)s))::int,
+      1 + %(hubs)s + floor(random() * (%(nodes)s - %(hubs)s))::int, 0
+    FROM generate_series(1, %(edges)s * 11 / 10)) t""",
+    """INSERT INTO kb_edges (source_id, page_id, from_uid, to_uid, edge_type, weight, provenance, type_source, payload,
+    valid_from) SELECT %(graph)s, p.id, 'p' || a, 'p' || b, (%(types)s::text[])[t.n],
+    (%(weights)s::numeric[])[t.n], (%(provenances)s::text[])[t.n], (%(type_sources)s::text[])[t.n], '{}', 1
+    FROM (SELECT min(i) AS first, a, b, min(n) AS n FROM (SELECT i, a, b, 1 + (SELECT count(*) FROM
+    unnest(%(bounds)s::float8[]) c WHERE c < drawn.kind) AS n FROM drawn WHERE a <> b) w
+    GROUP BY a, b, (%(types)s::text[])[n] ORDER BY 1 LIMIT %(edges)s) t
+    JOIN kb_pages p ON p.source_id = %(graph)s AND p.uid = 'p' || a ON CONFLICT DO NOTHING""",
+    "DROP TABLE drawn",
+)
+
+
+_STEP = (
+    "(SELECT {other} AS uid, walk_weight AS weight FROM kb_edges e WHERE source_id = %(source)s AND {at} = {from_}"
+    " ORDER BY walk_weight DESC, walk_rank LIMIT 20)"
+)
+_BOTH = " UNION ALL ".join(
+    _STEP.format(at=at, other=other, from_="{from_}") for at, other in (("from_uid", "to_uid"), ("to_uid", "from_uid"))
+)
+_FLOOR = (
+    f"SELECT b.uid, max(a.weight * b.weight) FROM ({_BOTH.format(from_='%(uid)s')}) a"
+    f" CROSS JOIN LATERAL ({_BOTH.format(from_='a.uid')}) b GROUP BY b.uid ORDER BY 2 DESC LIMIT 200"
+)
+"""The walk of `performance.md` 7, without a reader, filters, ranks, ties, nodes or the edges between them."""
+
+
+def measure() -> None:
+    from django.db import connection
+
+    from apps.access.models import User
+    from apps.collections.models import Collection
+    from apps.knowledge_graph.models import CanonicalPage
+    from apps.knowledge_graph.reader import open_graph
+    from apps.knowledge_graph.walks import Options, expand, neighbourhood, shortest_path
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*), count(DISTINCT from_uid) FROM kb_edges")
+        count, sources = cursor.fetchone()
+        cursor.execute(
+            "SELECT uid, count(*) FROM (SELECT from_uid AS uid FROM kb_edges UNION ALL SELECT to_uid FROM kb_edges) e"
+            " GROUP BY uid ORDER BY 2 DESC"
+        )
+        degrees = dict(cursor.fetchall())
+    ranked = list(degrees)
+    hubs, plain = ranked[:HUBS], random.Random(1).sample(sorted(ranked[HUBS:]), SAMPLE)
+    print(
+        f"{len(degrees)} nodes, {count} edges from {sources}; hubs of {min(degrees[uid] for uid in hubs)} to"
+        f" {degrees[ranked[0]]} edges; others have {statistics.median(degrees.values()):.0f} in the middle"
+    )
+    owner, collection = User.objects.get(username="bench"), Collection.objects.get(slug="bench")
+    compare("open the reader's graph", lambda uid: open_graph(owner, collection), plain[:20], hubs[:1])
+    reader, graph = open_graph(owner, collection)
+    assert graph is not None
+    centres = reader.nodes(graph.pk, [*hubs, *plain])
+
+    def floor(uid: str) -> Any:
+        with connection.cursor() as cursor:
+            cursor.execute(_FLOOR, {"source": graph.pk, "uid": uid})
+            return cursor.fetchall()
+
+    compare("floor: 20 best of each node, twice", floor, plain, hubs)
+    for depth in (1, 2, 3):
+
+        def around(uid: str, depth: int = depth) -> Any:
+            return neighbourhood(reader, graph.pk, centres[uid], depth=depth)
+
+        compare(f"neighbourhood of 50 nodes, {depth} hops", around, plain, hubs)
+    documents = dict(CanonicalPage.objects.filter(uid__in=[*hubs, *plain]).values_list("uid", "document"))
     for hops in (1, 2, 3):
-        measure(f"expand 10 plain pages, {hops} hops", partial(expand, owner, plain, Options(hops=hops)), 3)
-        measure(f"expand the 10 largest hubs, {hops} hops", partial(expand, owner, hubs, Options(hops=hops)), 3)
-    reader, _ = open_graph(owner, collection)
-    for name, uid in (("a plain page", f"p{NODES // 2}"), ("the largest hub", "p1")):
-        centre = reader.node(source, uid)
-        assert centre is not None
-        for depth in (1, 2):
-            measure(
-                f"neighbourhood of {name}, depth {depth}",
-                partial(neighbourhood, reader, source, centre, depth=depth),
-                3,
+
+        def near(uid: str, hops: int = hops) -> Any:
+            return expand(owner, {documents[uid]: 1.0}, Options(hops=hops))
+
+        compare(f"expand one page, {hops} hops", near, plain, hubs)
+    for hops in (1, 2):
+
+        def near_many(uid: str, hops: int = hops) -> Any:
+            others = hubs if uid in hubs else plain
+            start = others.index(uid)
+            seeds = [others[(start + step) % len(others)] for step in range(SEEDS)]
+            return expand(
+                owner, {documents[each]: 1 - step / 20 for step, each in enumerate(seeds)}, Options(hops=hops)
             )
-    measure("all edges at one plain page", lambda: reader.edges_at(source, [f"p{NODES // 2}"]), 3)
-    measure(
-        "shortest way between two plain pages",
-        lambda: shortest_path(reader, source, f"p{NODES // 2}", f"p{NODES // 3}"),
-        3,
+
+        compare(f"expand {SEEDS} pages, {hops} hops", near_many, plain[:50], hubs)
+
+    def way(uid: str) -> Any:
+        return shortest_path(reader, graph.pk, uid, plain[(plain.index(uid) if uid in plain else 0) - 1])
+
+    compare("shortest way", way, plain[:50], hubs)
+
+
+def compare(name: str, act: Callable[[str], Any], plain: Sequence[str], hubs: Sequence[str]) -> None:
+    """CPU milliseconds of the database: over all centres, and the hubs against the middle of the plain ones."""
+    pid = place.backend_pid()
+    costs: dict[str, float] = {}
+    ours: list[float] = []
+    for uid in (*plain, *hubs):
+        runs = []
+        act(uid)
+        for _ in range(ROUNDS):
+            begun, before = time.process_time(), _backend(pid)
+            act(uid)
+            runs.append(_backend(pid) - before)
+            ours.append(1000 * (time.process_time() - begun))
+        costs[uid] = statistics.median(runs)
+    middle = statistics.median(costs[uid] for uid in plain)
+    hub = max(costs[uid] for uid in hubs)
+    print(
+        f"{name:<36} median {middle:7.2f}  p95 {_p95(costs.values()):7.2f}  worst hub {hub:7.2f}"
+        f" ({hub / middle:4.1f} x median)  ours {statistics.median(ours):6.2f} ms"
     )
 
 
-def test_projecting(collection: Collection) -> None:
-    links = " ".join(f"[[p{n}]]" for n in range(500))
-    for number in range(PAGES):
-        near = " ".join(f"[[p{(number * 7 + step) % PAGES}]]" for step in range(10))
-        write(collection, f"p{number}.md", page_text(f"p{number}", f"# Page {number}\n\n{near}"))
-    measure(f"rebuild {PAGES} pages from nothing", lambda: rebuild("collection", collection.pk))
-    measure(f"rebuild {PAGES} pages without a difference", lambda: rebuild("collection", collection.pk))
-    graph = ensure_graph("collection", collection.pk)
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+def _backend(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
 
-    def project(key: str, text: str) -> None:
-        document: uuid.UUID = write(collection, key, text)
-        found = load_document("collection", document)
-        assert found is not None
-        change_documents(graph, {document: read_document(found).page}, cause="bench")
 
-    measure("project a page with 500 links", lambda: project("many.md", page_text("many", links)))
-    measure("project a page with 10 links", lambda: project("few.md", page_text("few", "[[p1]] [[p2]] [[few]]")))
-    measure("project a page that 10 link, with another type", lambda: project("p5.md", page_text("p5", type="runbook")))
-    assert Document.objects.count() == PAGES + 2
+def _p95(values: Any) -> float:
+    return statistics.quantiles(values, n=20)[-1]
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    main(*(int(each) for each in given[:2]), *given[2:])  # type: ignore[arg-type]

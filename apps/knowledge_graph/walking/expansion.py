@@ -13,21 +13,31 @@ from django.db.models import Exists, OuterRef
 from apps.knowledge_graph.models import CanonicalPage, GraphSource
 from apps.knowledge_graph.reader import Reader, SeenNode, overlay_of
 from apps.knowledge_graph.vocabulary import PROJECT, REJECTED
-from apps.knowledge_graph.walking.steps import Filters, Key, Met, Newest, Step, newest, steps
+from apps.knowledge_graph.walking.steps import (
+    FACTORS,
+    Departure,
+    Filters,
+    Key,
+    Met,
+    Newest,
+    Step,
+    departures_from,
+    newest,
+    steps,
+)
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
 
-FACTORS = {"accepted": 1.0, "review": 0.9, "draft": 0.6, "deprecated": 0.3, "superseded": 0.3}
 IN_FORCE = ("accepted", "review")
 """Status of a rejected approach that is shown although it is no hit."""
 OTHER_PATHS = 5
 FRONTIER = 100
 """Nodes that are walked through after one hop, best first."""
-FAN = 300
-"""Edges of one node a direction that are looked at, the heaviest that lead to a page which can be shown."""
-_SPARE, _SPARE_LATER = 64, 24
-"""Neighbours of one node looked at beyond those that can be shown: superseded ones may all give way to one page."""
+_SPARE = 24
+"""Neighbours asked for beyond those that can be shown: pages may turn out to be replaced by others."""
+_ROUNDING = 1e-6
+"""Scores are compared after rounding to six decimals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +199,12 @@ class _Walk:
     def run(self) -> Expansion:
         frontier = {key: _Candidate(seed.met, seed.score, 1.0, (), "") for key, seed in self.seeds.items()}
         filters = Filters(types=self.options.types, inferred=self.options.inferred, readable_only=True)
+        needed = self.options.max_nodes + len(self.never)
         for hop in range(1, self.options.hops + 1):
-            cap = self.options.max_nodes + len(self.never) + (_SPARE if hop == 1 else _SPARE_LATER)
-            taken = steps(self.reader, frontier, filters, cap=cap, fan=FAN)
+            departures = self._departures(hop, frontier)
+            if hop > 1 and not departures:
+                break
+            taken = steps(self.reader, departures, filters, needed=needed, cap=needed + len(self.found) + _SPARE)
             asked = {met.key for _, met in taken} | (self.never if hop == 1 else set())
             replaced = newest(self.reader, asked) if taken or hop == 1 else {}
             if hop == 1:
@@ -200,6 +213,19 @@ class _Walk:
             if not frontier:
                 break
         return Expansion(self._ranked(), self.successors)
+
+    def _departures(self, hop: int, frontier: Mapping[Key, _Candidate]) -> list[Departure]:
+        """What is walked from. Once the list is full, only what may still reach the score of its last entry."""
+        room = self.options.max_nodes - len(self.first)
+        ahead = {each.met.key for each in self.first}
+        scores = sorted(
+            (max(each.score for each in ways) for key, ways in self.found.items() if key not in ahead), reverse=True
+        )
+        if room <= 0:
+            return []
+        floor = scores[room - 1] - _ROUNDING if room <= len(scores) else 0.0
+        decay = self.options.decay if hop > 1 else 1.0
+        return departures_from({key: each.value * decay for key, each in frontier.items()}, floor)
 
     def _replace_seeds(self, replaced: Mapping[Key, Newest]) -> None:
         for seed in self.rejected:
