@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from apps.markup.values import Chunk
 from apps.symbols.names import parts_of
@@ -34,10 +35,9 @@ def cut(text: str, symbols: Sequence[Symbol]) -> tuple[Chunk, ...]:
         lines.pop()
     if not lines or not symbols:
         return ()
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line.encode("utf-8", "surrogatepass")) + 1)
-    size = len(text.encode("utf-8", "surrogatepass"))
+    size = _bytes(text)
+    lengths = map(len, lines) if size == len(text) else map(_bytes, lines)
+    starts = [0, *accumulate(length + 1 for length in lengths)]
     pieces = [piece for run in _runs(lines, symbols) for piece in _pieces(run, lines)]
     totals: dict[int, int] = {}
     for owner, *_ in pieces:
@@ -48,7 +48,7 @@ def cut(text: str, symbols: Sequence[Symbol]) -> tuple[Chunk, ...]:
         source = "\n".join(lines[first:end])
         start_byte = starts[first]
         if right is not None:  # a slice of one long line
-            start_byte += len(source[:left].encode("utf-8", "surrogatepass"))
+            start_byte += _bytes(source[:left])
             source = source[left:right]
         counted[owner] = counted.get(owner, 0) + 1
         chunks.append(
@@ -60,7 +60,7 @@ def cut(text: str, symbols: Sequence[Symbol]) -> tuple[Chunk, ...]:
                 start_line=first + 1,
                 end_line=end,
                 start_byte=start_byte,
-                end_byte=min(start_byte + len(source.encode("utf-8", "surrogatepass")), size),
+                end_byte=min(start_byte + _bytes(source), size),
                 source=source,
                 text=source,
                 part=counted[owner],
@@ -69,6 +69,10 @@ def cut(text: str, symbols: Sequence[Symbol]) -> tuple[Chunk, ...]:
             )
         )
     return tuple(chunks)
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def speakers(symbols: Sequence[Symbol]) -> list[int]:
