@@ -16,6 +16,7 @@ from apps.repos.models_code import (
     CodeFile,
     CodeNode,
     CodeState,
+    CodeTriple,
 )
 
 
@@ -102,3 +103,13 @@ class CodeCoverageAdmin(ReadOnlyAdmin):
 class CodeStateAdmin(ReadOnlyAdmin):
     list_display = ("repository", "commit", "is_resolved", "is_linked", "history_searched")
     list_select_related = ("repository",)
+
+
+@admin.register(CodeTriple)
+class CodeTripleAdmin(ReadOnlyAdmin):
+    list_display = ("triple", "repository", "segment")
+    list_filter = ("repository",)
+    search_fields = ("=triple",)
+    list_select_related = ("repository",)
+    exclude = ("entries",)
+    show_full_result_count = False

@@ -13,7 +13,7 @@ from apps.access.rest.strict import Choice, Integer, Listed, ListQuery, StrictSe
 from apps.repos.api_values import FreshnessOutput, freshness
 from apps.repos.code.bodies import Body
 from apps.repos.code.neighbours import DIRECTIONS, Edge, Neighbourhood
-from apps.repos.code.related import RelatedChunk
+from apps.repos.code.related import NamingLiteral, RelatedChunk, RelatedSymbol
 from apps.repos.code.searching import Found
 from apps.repos.hosts import host_of
 from apps.repos.models import Repository
@@ -93,6 +93,41 @@ class RelatedChunkOutput(serializers.Serializer[Any]):
     confidence = serializers.IntegerField()
     form = serializers.CharField()
     count = serializers.IntegerField()
+
+
+class RelatedSymbolOutput(serializers.Serializer[Any]):
+    """A symbol that a document names, with the best confidence (0 to 100) and how often it does."""
+
+    id = serializers.CharField()
+    kind = serializers.CharField()
+    name = serializers.CharField()
+    qualified_name = serializers.CharField()
+    path = serializers.CharField()
+    start_line = serializers.IntegerField()
+    end_line = serializers.IntegerField()
+    confidence = serializers.IntegerField()
+    count = serializers.IntegerField()
+    url = serializers.CharField()
+
+
+class RelatedCodeOutput(serializers.Serializer[Any]):
+    """The symbols that a document names, the surest first; ``more`` are not shown."""
+
+    symbols = RelatedSymbolOutput(many=True)
+    more = serializers.IntegerField()
+
+
+class NamingLiteralOutput(serializers.Serializer[Any]):
+    """A string literal in code that names a document, as written. ``state``: resolved, or anchor missing."""
+
+    node = serializers.CharField()
+    qualified_name = serializers.CharField()
+    path = serializers.CharField()
+    line = serializers.IntegerField()
+    column = serializers.IntegerField()
+    written = serializers.CharField()
+    anchor = serializers.CharField()
+    state = serializers.CharField()
 
 
 class NodeOutput(NodeLine):
@@ -199,6 +234,34 @@ def present_chunk(chunk: RelatedChunk) -> dict[str, Any]:
         "confidence": chunk.confidence,
         "form": FORMS.get(chunk.form, ""),
         "count": chunk.count,
+    }
+
+
+def present_symbol(symbol: RelatedSymbol) -> dict[str, Any]:
+    return {
+        "id": str(symbol.node_id),
+        "kind": symbol.kind,
+        "name": symbol.name,
+        "qualified_name": symbol.qualified_name,
+        "path": symbol.path,
+        "start_line": symbol.start_line,
+        "end_line": symbol.end_line,
+        "confidence": symbol.confidence,
+        "count": symbol.count,
+        "url": symbol.address,
+    }
+
+
+def present_literal(literal: NamingLiteral) -> dict[str, Any]:
+    return {
+        "node": str(literal.node_id),
+        "qualified_name": literal.qualified_name,
+        "path": literal.path,
+        "line": literal.line,
+        "column": literal.column,
+        "written": literal.written,
+        "anchor": literal.anchor,
+        "state": literal.state,
     }
 
 

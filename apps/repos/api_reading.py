@@ -15,12 +15,14 @@ from apps.access.rest.etags import etag_of, not_modified, tagged
 from apps.access.rest.schema import list_of
 from apps.access.rest.strict import ListQuery
 from apps.access.rest.views import Door
-from apps.indexing.api_values import ChunkOutput, present_chunk
+from apps.indexing.api_values import present_chunk
 from apps.indexing.chunk_states import vector_states
 from apps.repos import api_inputs as take
 from apps.repos import api_reading_values as shape
 from apps.repos.api import InRepository
+from apps.repos.api_code_values import present_symbol
 from apps.repos.api_values import freshness
+from apps.repos.code.related import code_on_page, naming_literals, related_symbols
 from apps.repos.lookup import document_for
 from apps.repos.models import Absence, RepositoryDocument, RepositoryDocumentChunk, RepositoryFile
 from apps.repos.page_body import page_body
@@ -29,6 +31,8 @@ from apps.repos.ranges import read_range
 from apps.repos.surroundings import around, tree_of
 
 WIDE = ("text", "structure", "frontmatter", "anchors", "warnings", "raw_path")
+MOST_MENTIONS = 50
+"""Symbols that are told of each chunk."""
 
 
 def _commit_tag(repository: Any, *parts: object) -> str:
@@ -101,9 +105,9 @@ class RepositoryDocumentChunksView(InDocument):
     doors = {
         "GET": Door(
             right="read",
-            summary="The chunks of a document in order, with the state of their vectors",
+            summary="The chunks of a document in order, with the state of their vectors and the symbols that they name",
             query=ListQuery,
-            output=list_of(ChunkOutput),
+            output=list_of(shape.RepoChunkOutput),
         )
     }
 
@@ -112,7 +116,15 @@ class RepositoryDocumentChunksView(InDocument):
         question = self.question(version=self.document.content_hash, profile=self.document.chunk_profile)
         page = page_of_rows(rows, order=("chunk_index", "id"), viewer=self.viewer, question=question)
         states = vector_states(page.items)
-        return Response(page.body(lambda chunk: present_chunk(chunk, states[chunk.pk])))
+        named = related_symbols([chunk.pk for chunk in page.items], MOST_MENTIONS)
+        return Response(
+            page.body(
+                lambda chunk: {
+                    **present_chunk(chunk, states[chunk.pk]),
+                    "mentions": [present_symbol(symbol) for symbol in named.get(chunk.pk, ())],
+                }
+            )
+        )
 
 
 class DocsView(InRepository):
@@ -146,7 +158,10 @@ class DocPageView(InRepository):
             return HttpResponse(status=301, headers=headers)
         near = around(self.viewer, tree_of(self.viewer, self.repository), found)
         body = page_body(found, found.links.select_related("target_document").order_by("id"))
-        answer = shape.present_page(self.repository, found, body, near, pills_of(self.repository, found))
+        code, literals = code_on_page(found.pk), naming_literals([found.pk]).get(found.pk, ())
+        answer = shape.present_page(
+            self.repository, found, body, near, pills_of(self.repository, found), code, literals
+        )
         etag = etag_of(repr(answer))
         return not_modified(request, etag) or tagged(Response(answer), etag)
 

@@ -8,7 +8,16 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.access.rest.schema import list_of
+from apps.indexing.api_values import ChunkOutput
+from apps.repos.api_code_values import (
+    NamingLiteralOutput,
+    RelatedCodeOutput,
+    RelatedSymbolOutput,
+    present_literal,
+    present_symbol,
+)
 from apps.repos.api_values import FreshnessOutput, freshness
+from apps.repos.code.related import NamingLiteral, RelatedSymbol
 from apps.repos.models import RepositoryDocument, RepositoryDocumentLink, RepositoryFile
 from apps.repos.page_body import PageBody
 from apps.repos.pills import Pill
@@ -121,6 +130,8 @@ class DocPageOutput(RepoDocumentLine):
     siblings = PageRefOutput(many=True)
     backlinks = BacklinkOutput(many=True)
     pills = PillOutput(many=True)
+    related_code = RelatedCodeOutput()
+    named_in_code = NamingLiteralOutput(many=True)
     repository = FreshnessOutput()
 
 
@@ -147,6 +158,12 @@ class RangeOutput(serializers.Serializer[Any]):
     total_lines = serializers.IntegerField()
     lines = serializers.ListField(child=serializers.CharField())
     commit = serializers.CharField()
+
+
+class RepoChunkOutput(ChunkOutput):
+    """A chunk with the symbols that it names, the surest first."""
+
+    mentions = RelatedSymbolOutput(many=True)
 
 
 class RepoDocumentPage(list_of(RepoDocumentLine)):  # type: ignore[misc]
@@ -238,7 +255,13 @@ def present_ref(entry: Entry) -> dict[str, Any]:
 
 
 def present_page(
-    repository: Any, document: RepositoryDocument, body: PageBody, near: Surroundings, pills: Sequence[Pill]
+    repository: Any,
+    document: RepositoryDocument,
+    body: PageBody,
+    near: Surroundings,
+    pills: Sequence[Pill],
+    code: tuple[Sequence[RelatedSymbol], int],
+    literals: Sequence[NamingLiteral],
 ) -> dict[str, Any]:
     return {
         **present_line(repository, document),
@@ -270,6 +293,8 @@ def present_page(
             }
             for pill in pills
         ],
+        "related_code": {"symbols": [present_symbol(symbol) for symbol in code[0]], "more": code[1]},
+        "named_in_code": [present_literal(literal) for literal in literals],
         "repository": freshness(repository),
     }
 

@@ -78,8 +78,8 @@ class CodeNode(models.Model):
     test = models.BooleanField(default=False)
     side = models.BooleanField(default=False)
     segments = models.TextField(help_text="The words of the name, folded, a blank before each.")
-    trigrams = models.SmallIntegerField(default=0, help_text="How many different letter triples the name has.")
     search_keys = ArrayField(models.TextField(), default=list, help_text="What the symbol stream looks up.")
+    number = models.IntegerField(null=True, help_text="In its repository: what the entries of letter triples hold.")
 
     objects = RepositoryChildQuerySet.as_manager()
 
@@ -90,6 +90,7 @@ class CodeNode(models.Model):
         constraints = [models.UniqueConstraint(fields=["file", "key"], name="code_nodes_key_is_unique")]
         indexes = [
             models.Index(fields=["repository", "name"], name="code_nodes_name"),
+            models.Index(fields=["repository", "number"], name="code_nodes_number"),
             GinIndex(fields=["search_keys"], name="code_nodes_search"),
         ]
 
@@ -98,6 +99,29 @@ class CodeNode(models.Model):
 
     def get_absolute_url(self) -> str:
         return f"/repos/{self.repository.slug}/code/{self.pk}"
+
+
+class CodeTriple(models.Model):
+    """The symbols of one segment whose names hold a letter triple, packed: see ``apps.repos.code.alike``."""
+
+    repository = models.ForeignKey("repos.Repository", on_delete=models.CASCADE, related_name="+", db_index=False)
+    triple = models.TextField()
+    segment = models.IntegerField()
+    entries = models.BinaryField()
+
+    objects = RepositoryChildQuerySet.as_manager()
+
+    class Meta:
+        db_table = "code_triples"
+        default_permissions = ("view",)
+        verbose_name = "letter triple"
+        indexes = [
+            models.Index(fields=["repository", "triple"], name="code_triples_triple"),
+            models.Index(fields=["repository", "segment"], name="code_triples_segment"),
+        ]
+
+    def __str__(self) -> str:
+        return self.triple
 
 
 class EdgeKind(models.TextChoices):
@@ -320,6 +344,8 @@ class CodeState(models.Model):
     commit = models.CharField(max_length=64, blank=True, default="", help_text="Whose code is stored, all steps done.")
     is_resolved = models.BooleanField(default=False)
     is_linked = models.BooleanField(default=False)
+    next_number = models.IntegerField(default=0, help_text="Of the next new symbol.")
+    segments = ArrayField(models.IntegerField(), default=list, help_text="How many symbols each of the triples holds.")
     history_searched = models.BooleanField(default=False, help_text="Names that left before the first sync.")
 
     objects = RepositoryChildQuerySet.as_manager()

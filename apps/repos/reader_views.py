@@ -14,7 +14,7 @@ from apps.access.pages import answer, paged
 from apps.access.viewers import Viewer, viewer_of
 from apps.repos import presentation
 from apps.repos.branches import above, branches, neighbours
-from apps.repos.code.related import code_on_page
+from apps.repos.code.related import code_on_page, naming_literals
 from apps.repos.hosts import host_of
 from apps.repos.images import TYPES, image_of
 from apps.repos.lookup import document_for, repository_for
@@ -89,6 +89,7 @@ def reader(request: HttpRequest, slug: str, doc_slug: str) -> HttpResponse:
         "next": beside.next,
         "backlinks": backlinks_of(viewer, document),
         "code": code_on_page(document.pk),
+        "literals": naming_literals([document.pk]).get(document.pk, ()),
         "frontmatter": sorted(document.frontmatter.items()) if isinstance(document.frontmatter, dict) else [],
     }
     return answer(request, "repos/reader.html", context)

@@ -2,7 +2,7 @@
 
 A symbol is looked up by keys, each with a letter in front: ``n`` its name, ``q`` its whole qualified name, ``e`` an
 ending of that of two names or more, ``g`` the set of its words, ``p`` the first three letters of its name and of each
-word, ``t`` letter triples. All are folded; separators count alike.
+word, ``t`` letter triples inside it. All are folded; separators count alike.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def search_keys(name: str, qualified: str) -> list[str]:
     keys = {f"n{folded}", f"q{joined(qualified).casefold()}", group_key(words)}
     keys.update(f"e{ending}" for ending in endings(qualified))
     keys.update(f"p{word[:PREFIX]}" for word in (folded, *words) if len(word) >= PREFIX)
-    keys.update(f"t{triple}" for triple in trigrams(name))
+    keys.update(f"t{triple}" for triple in inner_trigrams(name))
     return sorted(keys)
 
 

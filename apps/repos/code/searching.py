@@ -1,30 +1,30 @@
 """Symbols by name inside one reader's scope (``retrieval.md`` 5): classes, best first, then a total order.
 
-Everything is looked up by the keys of ``apps.symbols.names`` through one index, so the answer does not depend on what
-extensions the server has. SECURITY: what is asked reaches the database as bound arrays; no pattern is made of it.
+Everything is looked up by the keys of ``apps.symbols.names`` through one index, and typing errors by letter triples
+(``alike``), so the answer does not depend on what extensions the server has. SECURITY: what is asked reaches the
+database as bound values; no pattern is made of it.
 """
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Case, F, FloatField, Func, IntegerField, Q, QuerySet, TextField, Value, When
-from django.db.models.expressions import RawSQL
-from django.db.models.functions import Cast, Length
+from django.db.models import QuerySet
 
 from apps.access.viewers import Viewer
+from apps.indexing.statements import Fragment, fetch, fragment_of
+from apps.repos.code.alike import alike
 from apps.repos.globs import matches_any
 from apps.repos.models import Repository
-from apps.repos.models_code import CodeNode
-from apps.symbols.names import PREFIX, group_key, inner_trigrams, joined, segments, trigrams
+from apps.symbols.names import PREFIX, group_key, inner_trigrams, joined, segments
 
 MOST = 300
 MOST_ASKED = 12
-ALIKE = 0.3
+MOST_ALIKE = 100_000
 SURE = 0.85
 """Classes from here on name the symbol; below they only resemble it."""
 CLASSES = {1.0: "qualified name", 0.95: "name", 0.9: "ending", 0.85: "segments", 0.6: "prefix"}
@@ -96,23 +96,18 @@ def search(
     wanted = [name for name in asked_for(query[:2000].replace("\0", " "), small=small, whole=whole) if name]
     if not wanted:
         return []
-    rows: QuerySet[CodeNode] = CodeNode.objects.visible_to(viewer)
+    scope: QuerySet[Repository] = Repository.objects.visible_to(viewer)
     if repository is not None:
-        rows = rows.filter(repository=repository)
+        scope = scope.filter(pk=repository.pk)
     if repositories is not None:
-        rows = rows.filter(repository__in=repositories)
-    if kind:
-        rows = rows.filter(kind=kind)
-    if language:
-        rows = rows.filter(language=language)
-    if path and not _is_glob(path):
-        rows = rows.filter(file__path__startswith=path)
+        scope = scope.filter(pk__in=repositories)
+    where = _where(scope, kind, language, path)
     limit = min(limit, MOST)
     cut = MOST * 4 if _is_glob(path) else limit
-    found = _named(rows, wanted, cut)
+    found = _named(where, wanted, cut)
     if len(found) < limit and not any(one.evidence >= SURE for one in found):
         known = {one.node_id for one in found}
-        found += [one for one in _alike(rows, wanted, cut) if one.node_id not in known]
+        found += [one for one in _resembling(where, scope, wanted, cut) if one.node_id not in known]
     if _is_glob(path):
         found = [one for one in found if matches_any(one.path, [path])]
     return found[:limit]
@@ -122,27 +117,50 @@ def _is_glob(path: str) -> bool:
     return any(character in path for character in "*?[")
 
 
-def _named(rows: QuerySet[CodeNode], wanted: Sequence[str], limit: int) -> list[Found]:
+def _where(scope: QuerySet[Repository], kind: str, language: str, path: str) -> Fragment:
+    """The rows that may be found at all. SECURITY: every statement here joins its conditions to this one."""
+    repositories = fragment_of(scope.order_by().values("pk"))
+    sql, params = f"n.repository_id IN ({repositories.sql})", repositories.params
+    if kind:
+        sql, params = f"{sql} AND n.kind = %s::text", (*params, kind)
+    if language:
+        sql, params = f"{sql} AND n.language = %s::text", (*params, language)
+    if path and not _is_glob(path):
+        sql, params = f"{sql} AND starts_with(f.path, %s::text)", (*params, path)
+    return Fragment(sql, params)
+
+
+def _named(where: Fragment, wanted: Sequence[str], limit: int) -> list[Found]:
     """The classes above the trigrams, by one query."""
-    qualified = [f"q{joined(name).casefold()}" for name in wanted]
-    plain = [f"n{joined(name).casefold()}" for name in wanted]
-    ending = [f"e{joined(name).casefold()}" for name in wanted if "." in joined(name)]
+    folded = [joined(name).casefold() for name in wanted]
     groups = [group_key(words) for words in map(_words, wanted) if words]
-    starts = [name.casefold() for name in wanted if len(name) >= PREFIX and " " not in name]
-    begins = Q(pk__in=())
-    for start in starts:
+    classes = {
+        1.0: [f"q{name}" for name in folded],
+        0.95: [f"n{name}" for name in folded],
+        0.9: [f"e{name}" for name in folded if "." in name],
+        0.85: groups,
+    }
+    begins, begun = ["false"], []
+    for start in [name.casefold() for name in wanted if len(name) >= PREFIX and " " not in name]:
         # All that begin so hold the triples inside it too, which are rarer together than its first three letters.
         keys = [f"p{start[:PREFIX]}", *(f"t{triple}" for triple in inner_trigrams(start))]
-        begins |= Q(search_keys__contains=keys) & (Q(name__istartswith=start) | Q(segments__contains=f" {start}"))
-    classes = [(1.0, qualified), (0.95, plain), (0.9, ending), (0.85, groups)]
-    evidence = Case(
-        *(When(search_keys__overlap=keys, then=Value(value)) for value, keys in classes if keys),
-        When(begins, then=Value(0.6)),
-        default=Value(0.0),
-        output_field=FloatField(),
+        begins.append(
+            "n.search_keys @> %s::text[]"
+            " AND (starts_with(upper(n.name), upper(%s::text)) OR strpos(n.segments, %s::text) > 0)"
+        )
+        begun += [keys, start, f" {start}"]
+    cases = [(value, keys) for value, keys in classes.items() if keys]
+    whens = " ".join(f"WHEN n.search_keys && %s::text[] THEN {value}" for value, _ in cases)
+    return _rows(
+        where,
+        wanted,
+        limit,
+        evidence=Fragment(f"(CASE {whens} ELSE 0.6 END)::float8", tuple(keys for _, keys in cases)),
+        condition=Fragment(
+            f"(n.search_keys && %s::text[] OR {' OR '.join(begins)})",
+            ([key for _, keys in cases for key in keys], *begun),
+        ),
     )
-    named = Q(search_keys__overlap=[*qualified, *plain, *ending, *groups])
-    return _rows(rows.filter(named | begins).annotate(evidence=evidence), wanted, limit)
 
 
 def _words(name: str) -> list[str]:
@@ -151,52 +169,56 @@ def _words(name: str) -> list[str]:
     return [word for part in last.split() for word in segments(part)]
 
 
-def _alike(rows: QuerySet[CodeNode], wanted: Sequence[str], limit: int) -> list[Found]:
+def _resembling(where: Fragment, scope: QuerySet[Repository], wanted: Sequence[str], limit: int) -> list[Found]:
     """Names whose letter triples resemble those of one that is asked for: typing errors."""
     found: dict[uuid.UUID, Found] = {}
     for name in wanted[:3]:
-        triples = sorted(trigrams(joined(name).rsplit(".", 1)[-1]))
-        if len(triples) < 3:
-            continue
-        keys = [f"t{triple}" for triple in triples]
-        shared: Any = RawSQL(
-            "(SELECT count(*) FROM unnest(code_nodes.search_keys) AS one WHERE one = ANY(%s))", [keys], IntegerField()
-        )
-        close = (
-            rows.filter(search_keys__overlap=_rarest(keys))
-            .annotate(shared=shared)
-            .annotate(
-                alike=Cast(F("shared"), FloatField())
-                / Cast(F("trigrams") + Value(len(keys)) - F("shared"), FloatField())
+        # Filters and symbols that are gone may leave too few of the best: then all that resemble the name are asked.
+        for most in (limit, MOST_ALIKE):
+            close = alike(scope, name, most)
+            columns = [[getattr(one, part) for one in close] for part in ("repository_id", "number", "similarity")]
+            here = _rows(
+                where,
+                [name],
+                limit,
+                evidence=Fragment("0.5 * close.similarity"),
+                table=Fragment(
+                    "unnest(%s::uuid[], %s::int4[], %s::float8[]) AS close (repository_id, number, similarity)"
+                    " JOIN code_nodes n ON n.repository_id = close.repository_id AND n.number = close.number",
+                    tuple(columns),
+                ),
             )
-            .filter(alike__gte=ALIKE)
-            .annotate(evidence=Value(0.5) * F("alike"))
-        )
-        for one in _rows(close, [name], limit):
+            if len(here) >= limit or len(close) < most:
+                break
+        for one in here:
             found.setdefault(one.node_id, one)
     return sorted(found.values(), key=lambda one: -one.evidence)
 
 
-def _rarest(keys: Sequence[str]) -> list[str]:
-    """Names that share 0.3 of all triples share one of any 0.71 of those asked for: the others need no look-up."""
-    need = max(1, int(len(keys) * ALIKE + 0.999))
-    return list(keys[: len(keys) - need + 1])
-
-
-def _rows(rows: QuerySet[Any], wanted: Sequence[str], limit: int) -> list[Found]:
+def _rows(
+    where: Fragment,
+    wanted: Sequence[str],
+    limit: int,
+    *,
+    evidence: Fragment,
+    table: Fragment = Fragment("code_nodes n"),  # noqa: B008 - frozen
+    condition: Fragment = Fragment("true"),  # noqa: B008
+) -> list[Found]:
+    """The best rows in the order of 5.2. Written out: what is asked differs in its bound values only."""
     lasts = sorted({joined(name).rsplit(".", 1)[-1] for name in wanted})
-    ordered = rows.annotate(
-        exact=Case(When(name__in=lasts, then=Value(0)), default=Value(1), output_field=IntegerField()),
-        aside=Case(When(Q(test=True) | Q(side=True), then=Value(1)), default=Value(0), output_field=IntegerField()),
-        told=Case(When(kind__in=_TOLD, then=Value(0)), default=Value(1), output_field=IntegerField()),
-        length=Length("qualified_name"),
-        doc_line=Func(F("doc"), Value("\n"), Value(1), function="split_part", output_field=TextField()),
-    ).order_by("-evidence", "exact", "aside", "told", "length", "file__path", "start_line", "repository__slug", "id")
-    values: Iterable[Any] = ordered.values_list(
-        "id", "repository_id", "repository__slug", "file_id", "kind", "language", "name", "qualified_name", "signature",
-        "doc_line", "file__path", "start_line", "end_line", "exported", "evidence",
-    )[:limit]  # fmt: skip
-    return [_found(row) for row in values]
+    rows = fetch(
+        Fragment(
+            "SELECT n.id, n.repository_id, r.slug, n.file_id, n.kind, n.language, n.name, n.qualified_name,"  # noqa: S608
+            " n.signature, split_part(n.doc, E'\\n', 1), f.path, n.start_line, n.end_line, n.exported,"
+            f" {evidence.sql} AS evidence FROM {table.sql}"
+            " JOIN code_files f ON f.id = n.file_id JOIN repositories r ON r.id = n.repository_id"
+            f" WHERE {where.sql} AND {condition.sql} ORDER BY evidence DESC, n.name <> ALL(%s::text[]),"
+            " n.test OR n.side, n.kind <> ALL(%s::text[]), length(n.qualified_name), f.path, n.start_line, r.slug, n.id"
+            " LIMIT %s::int4",
+            (*evidence.params, *table.params, *where.params, *condition.params, lasts, list(_TOLD), limit),
+        )
+    )
+    return [_found(row) for row in rows]
 
 
 def _found(row: Sequence[Any]) -> Found:

@@ -17,6 +17,7 @@ from apps.jobs.models import ItemState
 from apps.jobs.running import JobRun
 from apps.markup.pool import Failure, ParserPool, PoolClosed
 from apps.markup.values import Limits, Skipped
+from apps.repos.code.alike import settle
 from apps.repos.code.reading import CODE_VERSION, READ_CODE, CodeRead
 from apps.repos.code.resolving import resolve
 from apps.repos.code.storing import Changes, SourceFile, remove, store
@@ -67,6 +68,8 @@ class CodeStage:
                 remove(self.repository, gone[at : at + REMOVE_AT_ONCE], self.changes)
         self._read(wanted)
         self._report(problems)
+        if self.changes.added or not self.state.next_number:
+            settle(self.run, self.repository)
         everything = forced or not self.state.is_resolved
         resolve(self.run, self.repository, self.changes, everything=everything)
         with self.run.batch():

@@ -13,6 +13,7 @@ from django.db import connection
 
 from apps.indexing.chunks import DocumentText, store_documents
 from apps.indexing.chunks import remove_documents as remove_chunks
+from apps.repos.code import alike
 from apps.repos.code.reading import CODE_VERSION, CodeRead
 from apps.repos.discovery import is_side
 from apps.repos.models import Repository
@@ -23,7 +24,7 @@ from apps.symbols.values import TYPE_KINDS, ParsedCode, Symbol
 
 NODE_COLUMNS = (
     "id, repository_id, file_id, parent_id, key, language, kind, name, qualified_name, signature, doc, start_line,"
-    " end_line, start_byte, end_byte, exported, test, side, segments, trigrams, search_keys"
+    " end_line, start_byte, end_byte, exported, test, side, segments, search_keys, number"
 )
 EDGE_COLUMNS = (
     'repository_id, file_id, source_id, target_id, kind, qualifier, name, subject, line, "column", confidence'
@@ -78,6 +79,10 @@ class Changes:
         self.names.update(parts[-2:])
 
 
+_New = tuple[str, tuple[Any, ...]]
+"""Name and row of a new symbol; its number comes last."""
+
+
 @dataclass(slots=True)
 class _Old:
     id: uuid.UUID
@@ -95,7 +100,7 @@ def store(repository: Repository, batch: Sequence[tuple[SourceFile, CodeRead]], 
     old = _old_nodes(known)
     targets = _old_targets(known)
     gone: list[uuid.UUID] = []
-    new: list[tuple[Any, ...]] = []
+    new: list[_New] = []
     moved: list[tuple[Any, ...]] = []
     nodes: dict[str, list[uuid.UUID]] = {}
     for source, read in batch:
@@ -105,7 +110,7 @@ def store(repository: Repository, batch: Sequence[tuple[SourceFile, CodeRead]], 
         )
     _forget_nodes(gone)
     _delete_edges(known)
-    _write_nodes(new, moved)
+    _write_nodes(repository, new, moved)
     _write_edges(repository, batch, ids, nodes, targets)
     _write_literals(repository, batch, ids, nodes)
     store_documents(
@@ -258,7 +263,7 @@ def _compare(
     source: SourceFile,
     read: CodeRead,
     old: dict[bytes, _Old],
-    new: list[tuple[Any, ...]],
+    new: list[_New],
     moved: list[tuple[Any, ...]],
     gone: list[uuid.UUID],
     changes: Changes,
@@ -276,7 +281,8 @@ def _compare(
         if known is None:
             changes.names.add(symbol.name)
             changes.added += 1
-            new.append(_node_row(repository, file_id, id_, parent, key, read.language, symbol, side=side))
+            row = _node_row(repository, file_id, id_, parent, key, read.language, symbol, side=side)
+            new.append((symbol.name, row))
         elif known.place != (parent, *place):
             if known.place[1] != symbol.kind:
                 changes.names.add(symbol.name)
@@ -304,13 +310,15 @@ def _node_row(
         id_, repository.pk, file_id, parent, key, language, symbol.kind, symbol.name, symbol.qualified_name,
         symbol.signature, symbol.doc, symbol.start_line, symbol.end_line, symbol.start_byte, symbol.end_byte,
         symbol.exported, symbol.test, side, "".join(f" {word}" for word in segments(symbol.name)),
-        len(trigrams(symbol.name)), search_keys(symbol.name, symbol.qualified_name),
+        search_keys(symbol.name, symbol.qualified_name),
     )  # fmt: skip
 
 
-def _write_nodes(new: Sequence[tuple[Any, ...]], moved: Sequence[tuple[Any, ...]]) -> None:
+def _write_nodes(repository: Repository, new: Sequence[_New], moved: Sequence[tuple[Any, ...]]) -> None:
+    first = alike.add(repository, [trigrams(name) for name, _ in new])
+    rows = [(*row, number) for number, (_, row) in enumerate(new, first)]
     with connection.cursor() as cursor:
-        _copy(cursor, "code_nodes", NODE_COLUMNS, new)
+        _copy(cursor, "code_nodes", NODE_COLUMNS, rows)
         if moved:
             names = ("parent_id", *_PLACE)
             types = ("uuid", "uuid", *_PLACE_TYPES)

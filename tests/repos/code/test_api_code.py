@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from apps.access.models import User
-from apps.repos.models import Repository
+from apps.repos.models import Repository, RepositoryDocument
 from apps.repos.models_code import CodeNode
 
 SHOP = {
@@ -104,3 +104,38 @@ def test_hidden_and_absent_are_alike_and_relink_needs_write(
     again = api.post(f"/api/repos/{repository.slug}/re-link", {}, content_type="application/json")
     assert again.status_code == 200
     assert otto.post(f"/api/repos/{repository.slug}/re-link").status_code == 404
+
+
+def test_repo_docs_9_3_a_page_tells_the_code_it_names_and_the_code_that_names_it(
+    portal: Any, upstream: Any, api: Client
+) -> None:
+    upstream.commit(
+        {
+            **SHOP,
+            "docs/tax.md": "# Tax\n\nCall `add_tax`, then `add_tax(1)` and `Bill`.\n\n## Rounding\n\nSee `round_up`.\n",
+            "src/page.py": 'PAGE = "../docs/tax.md#rounding"\nGONE = "../docs/tax.md#nowhere"\n',
+        }
+    )
+    repository, _ = portal.synced(upstream)
+    page = api.get(f"/api/repos/{repository.slug}/docs/tax").json()
+    assert [
+        (symbol["qualified_name"], symbol["path"], symbol["start_line"], symbol["count"], symbol["confidence"])
+        for symbol in page["related_code"]["symbols"]
+    ] == [
+        ("base.add_tax", "src/base.py", 5, 2, 70),
+        ("base.round_up", "src/base.py", 9, 1, 70),
+        ("bill.Bill", "src/bill.py", 4, 1, 70),
+    ]
+    assert page["related_code"]["more"] == 0
+    assert page["related_code"]["symbols"][0]["url"] == f"/repos/{repository.slug}/code/{node('base.add_tax').pk}"
+    assert [(one["path"], one["line"], one["anchor"], one["state"]) for one in page["named_in_code"]] == [
+        ("src/page.py", 1, "rounding", "resolved"),
+        ("src/page.py", 2, "", "anchor missing"),
+    ]
+    found = RepositoryDocument.objects.get(repository=repository, path="docs/tax.md")
+    chunks = api.get(f"/api/repos/{repository.slug}/documents/{found.pk}/chunks").json()["items"]
+    assert [[symbol["name"] for symbol in chunk["mentions"]] for chunk in chunks] == [["add_tax", "Bill"], ["round_up"]]
+    shown = api.get(f"/repos/{repository.slug}/docs/tax").content.decode()
+    assert "Named in code" in shown and "src/page.py:1" in shown
+    plain = api.get(f"/api/repos/{repository.slug}/docs/readme").json()
+    assert plain["named_in_code"] == []
