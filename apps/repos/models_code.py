@@ -39,6 +39,9 @@ class CodeFile(models.Model):
     test = models.BooleanField(default=False)
     side = models.BooleanField(default=False, help_text="Fixtures and vendored text.")
     line_count = models.IntegerField(default=0)
+    committed_at = models.DateTimeField(
+        null=True, editable=False, help_text="Of the last commit that changed the file; empty until it is looked up."
+    )
     names = ArrayField(models.TextField(), default=list, help_text="Every name that its references are made of.")
     flags = ArrayField(models.TextField(), default=list, help_text="Command line flags that it spells.")
     env_names = ArrayField(models.TextField(), default=list, help_text="Environment variables that it spells.")

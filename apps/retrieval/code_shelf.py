@@ -82,10 +82,11 @@ class CodeShelf:
             Fragment(
                 f"SELECT {place}, '{self.store}', w.ref, c.id, n.file_id, ARRAY[]::text[], '', c.start_line, "  # noqa: S608
                 "c.end_line, c.start_byte, c.end_byte, c.source, '', r.id, r.slug, r.synced_commit, "
-                f"NULL::timestamptz, r.last_checked_at, r.is_stale, {vector.sql}, "
+                f"f.committed_at, r.last_checked_at, r.is_stale, {vector.sql}, "
                 "json_build_array(n.id, n.kind, n.name, n.qualified_name, n.signature, n.doc, n.start_line)::text "
                 "FROM unnest(%s::bigint[], %s::bigint[], %s::uuid[]) AS w(ref, chunk, node) "
                 f"JOIN code_chunks c ON c.id = w.chunk JOIN code_nodes n ON n.id = w.node "
+                "JOIN code_files f ON f.id = n.file_id "
                 f"JOIN ({states.sql}) r ON r.id = n.repository_id "
                 "WHERE n.repository_id = ANY(%s::uuid[]) AND c.repository_id = ANY(%s::uuid[])",
                 (*vector.params, *map(list, zip(*wanted, strict=True)), *states.params)
@@ -97,8 +98,8 @@ class CodeShelf:
         return repository_ref(row[13], row[14])
 
     def winner(self, row: Sequence[Any], source: SourceRef, language: str) -> Found:
-        (_, _, _, id, document, _, _, first, last, start, end, text, _, _, _, version, _, checked, stale, vector,
-         symbol) = row  # fmt: skip
+        (_, _, _, id, document, _, _, first, last, start, end, text, _, _, _, version, written, checked, stale,
+         vector, symbol) = row  # fmt: skip
         node, kind, name, qualified_name, signature, doc, line = orjson.loads(symbol)
         signature = signature.rstrip()
         return Found(
@@ -116,7 +117,7 @@ class CodeShelf:
             text=text,
             language=language,
             version=version,
-            text_time=None,
+            text_time=written,
             checked_time=checked,
             stale_since=checked if stale else None,
             has_vector=vector,

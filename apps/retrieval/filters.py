@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -23,7 +23,7 @@ DOC_KINDS = {
 }
 KINDS = ("doc", "collection", "code", "example", "test", "config", "workflow")
 CODE_KINDS = frozenset({"code", "test"})
-_OF_DOCUMENTS = ("tag", "type", "status", "since", "until")
+_OF_DOCUMENTS = ("tag", "type", "status")
 GLOB_SIGNS = frozenset("*?[")
 
 
@@ -37,7 +37,7 @@ class Narrowing:
 
 def narrow(filters: Filters, stores: tuple[ChunkStore, ...], block: Block = "docs") -> Narrowing:
     """One block's share of ``filters``: a language of code leaves nothing of the documents, and what only front matter
-    or history can tell leaves nothing of the code."""
+    can tell leaves nothing of the code."""
     kinds: set[str] | None = None
     if block == "code":
         if (filters.kinds and not filters.kinds & CODE_KINDS) or any(getattr(filters, name) for name in _OF_DOCUMENTS):
@@ -73,6 +73,10 @@ def _of_code(filters: Filters) -> Q:
         condition &= Q(file__language=filters.language.lower())
     if len(filters.kinds & CODE_KINDS) == 1:
         condition &= Q(file__test="test" in filters.kinds)
+    # A file that no sync has dated yet is as old as the synced commit at most.
+    for comparison, moment in _moments(filters):
+        undated = Q(file__committed_at=None, **{f"repository__committed_at__{comparison}": moment})
+        condition &= Q(**{f"file__committed_at__{comparison}": moment}) | undated
     return condition
 
 
@@ -90,11 +94,17 @@ def _of_store(filters: Filters, store: ChunkStore) -> Q:
         tags = f"{document}__frontmatter__tags"
         condition &= Q(**{f"{tags}__contains": [filters.tag]}) | Q(**{tags: filters.tag})
     written = f"{document}__committed_at" if store.source_kind == "repository" else f"{document}__changed_at"
-    if filters.since:
-        condition &= Q(**{f"{written}__gte": _midnight(filters.since)})
-    if filters.until:
-        condition &= Q(**{f"{written}__lt": _midnight(filters.until + datetime.timedelta(days=1))})
+    for comparison, moment in _moments(filters):
+        condition &= Q(**{f"{written}__{comparison}": moment})
     return condition
+
+
+def _moments(filters: Filters) -> Iterator[tuple[str, datetime.datetime]]:
+    """The dates of ``filters`` as comparisons; the last day counts whole."""
+    if filters.since:
+        yield "gte", _midnight(filters.since)
+    if filters.until:
+        yield "lt", _midnight(filters.until + datetime.timedelta(days=1))
 
 
 def _glob(pattern: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ import pytest
 
 from apps.access.models import User
 from apps.repos.models import Repository
+from apps.repos.models_code import CodeFile
 from apps.retrieval.context import context
 from apps.retrieval.search import retrieve, search
 from apps.retrieval.values import Answer, Filters, Question
-from tests.retrieval.library import repository_of
+from tests.retrieval.library import STAMP, repository_of
 
 pytestmark = pytest.mark.django_db
 
@@ -190,3 +192,22 @@ def test_retrieval_12_3_packs_point_to_code(kit: Any) -> None:
     assert [part.path for part in found.parts] == ["docs/beast.md"]
     Repository.objects.update(visibility="private")
     assert context(viewer=olga, task="quagga manual").reason == "nothing_readable"
+
+
+def test_retrieval_fact_75_code_is_as_old_as_the_commit_that_changed_it(kit: Any, tmp_path: Path) -> None:
+    ask = kit()
+    (dated,) = set(CodeFile.objects.values_list("committed_at", flat=True))
+    assert dated == datetime.datetime.fromtimestamp(int(STAMP.partition(" ")[0]), datetime.UTC)
+    day = dated.date()
+
+    def found(**filters: Any) -> list[str]:
+        return [hit.title for hit in in_block(ask("resize_widget", filters=Filters(**filters)), "code")]
+
+    assert found(since=day, until=day)[0] == "widget.resize_widget"
+    assert found(since=day + datetime.timedelta(days=1)) == []
+    assert found(until=day - datetime.timedelta(days=1)) == []
+    hit = in_block(ask("resize_widget"), "code")[0]
+    assert hit.text_time == dated
+    CodeFile.objects.filter(path="src/widget.py").update(committed_at=dated + datetime.timedelta(days=40))
+    assert found(since=day + datetime.timedelta(days=30)) == ["widget.resize_widget"]
+    assert "widget.resize_widget" not in found(until=day)

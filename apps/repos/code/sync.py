@@ -7,6 +7,7 @@ from pathlib import Path
 
 from apps.jobs.running import JobRun
 from apps.markup.values import Limits
+from apps.repos.code.dates import date_files
 from apps.repos.code.departures import note_departures
 from apps.repos.code.linking import link, read_names
 from apps.repos.code.literals import resolve_literals
@@ -30,6 +31,7 @@ def sync_code(
     ``gone_paths`` the paths that it had and this one has not, with their blobs."""
     stage = CodeStage(run, repository, mirror=mirror, limits=limits)
     changes = stage.work(forced=forced)
+    date_files(run, repository, mirror=mirror)
     chunks = read_names(run, repository)
     everything = forced or not stage.state.is_linked
     link(run, repository, chunks=chunks, names=sorted(changes.names), everything=everything)
