@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("repos", "0003_code")]
+    dependencies = [("repos", "0004_triples_of_names")]
 
     operations = [
         migrations.AddField(
