@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from typing import ClassVar
+from urllib.parse import quote
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -57,6 +58,13 @@ class CodeFile(models.Model):
 
     def __str__(self) -> str:
         return self.path
+
+    def get_absolute_url(self) -> str:
+        return f"/repos/{self.repository.slug}/files/{quote(self.path)}"
+
+    @property
+    def title(self) -> str:
+        return self.path.rpartition("/")[2]
 
 
 class CodeNode(models.Model):

@@ -11,6 +11,7 @@ from apps.access.sources import Source
 from apps.indexing.chunk_states import VectorState, vector_states
 from apps.indexing.models import Chunk, ChunkTombstone
 from apps.indexing.stores import ChunkStore, all_stores, stores_of
+from apps.repos.models_code import CodeChunk
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
@@ -46,9 +47,16 @@ class ChunkView:
     @property
     def url(self) -> str:
         """To the section in the document."""
-        place = self.chunk
-        anchor = place.section_anchor or f"L{place.start_line}-L{place.end_line}"
-        return f"{self.document.get_absolute_url()}#{anchor}"
+        return f"{self.document.get_absolute_url()}#{place_of(self.chunk)}"
+
+
+def place_of(chunk: Any) -> str:
+    """Where a chunk stands in the page of its document: the anchor of its section, or its lines. In a chunk of code
+    the field holds the symbol, which is no anchor of the file."""
+    if chunk.section_anchor and not isinstance(chunk, CodeChunk):
+        anchor: str = chunk.section_anchor
+        return anchor
+    return f"L{chunk.start_line}-L{chunk.end_line}"
 
 
 def read_chunk(viewer: Viewer, chunk_id: int, *, neighbours: int = 0) -> ChunkView:
@@ -77,7 +85,7 @@ def gone_or_absent(viewer: Viewer, chunk_id: int) -> Gone | NotFound:
         if document is None:
             continue
         successor = _successor(store, stone)
-        place = f"{document.get_absolute_url()}#{successor.section_anchor}" if successor else ""
+        place = f"{document.get_absolute_url()}#{place_of(successor)}" if successor else ""
         section = " > ".join(stone.heading_path) or "its beginning"
         where = (
             f"Chunk {successor.pk} stands in its place ({place})."
@@ -99,7 +107,9 @@ def _successor(store: ChunkStore, stone: ChunkTombstone) -> Chunk | None:
     chunks: Any = store.model._default_manager.filter(**{store.document_field: stone.document_id})
     best: tuple[int, int, int] | None = None
     found: Chunk | None = None
-    for chunk in chunks.only("pk", "chunk_index", "heading_path", "section_anchor").order_by("chunk_index"):
+    for chunk in chunks.only("pk", "chunk_index", "heading_path", "section_anchor", "start_line", "end_line").order_by(
+        "chunk_index"
+    ):
         shared = 0
         for old, new in zip(stone.heading_path, chunk.heading_path, strict=False):
             if old != new:

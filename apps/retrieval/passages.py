@@ -14,9 +14,11 @@ from apps.collections.models import Document as CollectionDocument
 from apps.collections.page_body import page_body as collection_body
 from apps.indexing.models import Chunk
 from apps.indexing.stores import ChunkStore, all_stores
+from apps.repos.code.bodies import text_of_file
 from apps.repos.models import RepositoryDocument
+from apps.repos.models_code import CodeFile
 from apps.repos.page_body import page_body
-from apps.retrieval.chunk_reading import gone_or_absent
+from apps.retrieval.chunk_reading import gone_or_absent, place_of
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
@@ -95,25 +97,24 @@ def _passage(store: ChunkStore, chunk: Any) -> Passage:
     path = chunk
     for step in store.path_field.split("__"):
         path = getattr(path, step)
-    text_lines = document.text.split("\n")
+    setattr(document, store.source_field, source)
+    text = text_of_file(document) or "" if isinstance(document, CodeFile) else document.text
+    text_lines = text.split("\n")
     if text_lines and text_lines[-1] == "":
         text_lines.pop()
     first = max(1, chunk.start_line - AROUND)
     last = min(len(text_lines), chunk.end_line + AROUND)
     html = ""
     if isinstance(document, RepositoryDocument) and document.kind == "repo_doc":
-        document.repository = source  # type: ignore[assignment]
         html = page_body(document, document.links.select_related("target_document").order_by("id")).html
     elif isinstance(document, CollectionDocument) and document.format in RENDERED_FORMATS:
-        document.collection = source  # type: ignore[assignment]
         html = collection_body(document).html
-    place = f"#{chunk.section_anchor}" if chunk.section_anchor else f"#L{chunk.start_line}-L{chunk.end_line}"
     return Passage(
         chunk=chunk,
         document=document,
         source=source,
         path=str(path),
-        url=document.get_absolute_url() + place,
+        url=f"{document.get_absolute_url()}#{place_of(chunk)}",
         html=html,
         lines=_lines(text_lines, first, last, chunk, siblings),
         first_line=first,

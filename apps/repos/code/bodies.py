@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apps.repos.models import RepositoryFile
-from apps.repos.models_code import CodeNode
+from apps.repos.models_code import CodeFile, CodeNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +18,15 @@ class Body:
     total_lines: int
 
 
+def text_of_file(file: CodeFile) -> str | None:
+    """The text of a source file as it was indexed; None when it is not stored."""
+    rows = RepositoryFile.objects.filter(repository=file.repository_id, path=file.path)
+    return rows.values_list("text", flat=True).first()
+
+
 def body_of(node: CodeNode, *, context_lines: int = 0) -> Body | None:
     """The lines of a symbol with up to ``context_lines`` around it; None when the text of its file is not stored."""
-    text = (
-        RepositoryFile.objects.filter(repository=node.repository_id, path=node.file.path)
-        .values_list("text", flat=True)
-        .first()
-    )
+    text = text_of_file(node.file)
     if text is None:
         return None
     lines = text.split("\n")

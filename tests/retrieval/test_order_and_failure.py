@@ -1,0 +1,131 @@
+"""Orders, marks, counts, broken streams and files: `retrieval.md` facts 43, 45, 62, 66, 77, 81, 104, 122."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+from django.test import Client
+
+from apps.access.models import User
+from apps.access.visibility import set_visibility
+from apps.collections.curation import create_collection
+from apps.collections.models import Collection
+from apps.indexing import dense
+from apps.repos.models import Repository
+from apps.retrieval.values import Answer
+from tests.retrieval.conftest import keys
+from tests.retrieval.library import repository_of
+
+pytestmark = pytest.mark.django_db
+Ask = Callable[..., Answer]
+Fill = Callable[..., None]
+
+
+@pytest.mark.parametrize("long", ["heron " * 10, "\n".join(f"The heron, seen again on line {n}." for n in range(30))])
+def test_retrieval_fact_43_two_words_before_one_said_often(fill: Fill, asking: Ask, long: str) -> None:
+    fill(
+        {"often.md": f"# One\n\n{long}", "both.md": "# Two\n\nheron marsh", "third.md": "# Three\n\nmarsh"}, embed=False
+    )
+    assert keys(asking("heron marsh"))[0] == "both.md"
+
+
+def test_retrieval_fact_45_the_nearest_heading_is_the_section(fill: Fill, asking: Ask) -> None:
+    filler = "Words of the middle that say little. " * 60
+    text = f"# Birds\n\n{filler}\n\n## Waders\n\n{filler}\n\n### Herons\n\nThe bittern booms.\n\n{filler}\n"
+    fill({"birds.md": text}, embed=False)
+    (hit, *_) = asking("bittern booms").hits
+    assert (hit.heading_path, hit.anchor) == (("Birds", "Waders", "Herons"), "herons")
+
+
+def test_retrieval_fact_62_equal_scores_stand_in_one_order(fill: Fill, asking: Ask, olga: User) -> None:
+    other = create_collection(by=olga, name="Another")
+    fill({f"{name}.md": "a heron" for name in ("d", "b")}, embed=False)
+    fill({f"{name}.md": "a heron" for name in ("c", "a")}, collection=other, embed=False)
+    orders = {tuple((hit.source.label, hit.path) for hit in asking("heron").hits) for _ in range(3)}
+    assert orders == {(("Another", "a.md"), ("Another", "c.md"), ("Shelf", "b.md"), ("Shelf", "d.md"))}
+    first = asking("heron", limit=3)
+    assert [hit.path for hit in first.hits] == ["a.md", "c.md", "b.md"]
+
+
+def test_retrieval_fact_66_a_failing_stream_leaves_the_others(
+    fill: Fill, asking: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill({"a.md": "# Heron\n\na heron", "b.md": "# Other\n\nnothing"})
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise DatabaseError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dense, "rank", broken)
+        patch.setattr(dense, "search", broken)
+        answer = asking("heron")
+    assert keys(answer)[0] == "a.md"
+    assert "dense" in [one.stream for one in answer.degraded]
+    assert asking("heron").degraded == ()
+
+
+def test_retrieval_fact_77_hidden_matches_are_not_counted(
+    fill: Fill, asking: Ask, shelf: Collection, olga: User, otto: User
+) -> None:
+    set_visibility(source=shelf, visibility="public", by=olga)
+    hidden = create_collection(by=olga, name="Hidden")
+    fill({f"v{n}.md": f"a heron {n}" for n in range(10)}, embed=False)
+    fill({f"h{n}.md": f"a heron {n}" for n in range(20)}, collection=hidden, embed=False)
+    answer = asking("heron", viewer=otto, limit=10)
+    assert (len(answer.hits), answer.total, answer.next_cursor) == (10, 10, None)
+    for facet in answer.facets:
+        if facet.name in ("source", "kind"):
+            assert sum(value.count for value in facet.values) == 10
+    assert asking("heron", limit=10).total == 30
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "marked"),
+    [
+        ("How is the auth flow done?", "how is the auth flow", ["auth", "flow"]),
+        ("Call `service.handler` once.", "service.handler", ["service.handler"]),
+        ("The handler of the service.", "service.handler", ["handler", "service"]),
+    ],
+)
+def test_retrieval_fact_81_marks(fill: Fill, asking: Ask, text: str, query: str, marked: Sequence[str]) -> None:
+    fill({"a.md": text}, embed=False)
+    (hit,) = asking(query).hits
+    assert [part for part, is_marked in hit.snippet.parts() if is_marked] == marked
+
+
+def test_retrieval_fact_104_one_broken_header_hides_nothing(fill: Fill, asking: Ask) -> None:
+    fill({f"{n}.md": f"---\ntitle: Page {n}\n---\n# Page {n}\n\nheron {n}\n" for n in range(19)}, embed=False)
+    fill({"bad.md": '---\ntitle: "open\n---\n# Bad\n\nheron and bittern\n'}, embed=False)
+    assert asking("heron", limit=25).total == 20
+    assert keys(asking("bittern")) == ["bad.md"]
+
+
+def test_retrieval_fact_122_every_location_can_be_opened(
+    fill: Fill, asking: Ask, shelf: Collection, olga: User, otto: User, tmp_path: Path
+) -> None:
+    admin = User.objects.create_superuser("ada")
+    repository_of(tmp_path / "acme" / "kit", {"README.md": "# Kit\n\n## Herons\n\na heron\n", "h.py": HERON}, admin)
+    Repository.objects.update(visibility="public")
+    set_visibility(source=shelf, visibility="public", by=olga)
+    fill({"a.md": "# Birds\n\n## Herons\n\na heron"})
+    hits = asking("heron", viewer=otto, limit=25).hits
+    assert {hit.path for hit in hits} == {"a.md", "README.md", "h.py"}
+    client = Client()
+    client.force_login(otto)
+    for hit in hits:
+        page = client.get(hit.url)
+        assert page.status_code == 200, hit.url
+        _, hash_, anchor = hit.url.partition("#")
+        assert not hash_ or f'id="{anchor}"' in page.content.decode(), hit.url
+        passage = client.get(hit.chunk_url)
+        assert passage.status_code == 200 and "a heron" in passage.content.decode()
+        told = client.get(f"/api/chunks/{hit.chunk_id}").json()
+        assert told["document"]["path"] == hit.path
+        assert client.get(told["url"]).status_code == 200
+
+
+HERON = "def heron():\n    return 'a heron'\n"
