@@ -114,6 +114,8 @@ def _finish(raw: bytes, encoding: str, *, guessed: bool) -> Decoded:
     replaced = 0
     try:
         text = raw.decode(encoding)
+        if encoding == "utf-8" and b"\r" not in raw and b"\0" not in raw and codecs.BOM_UTF8 not in raw:
+            return Decoded(text, encoding)  # as most files are
     except UnicodeDecodeError:
         if encoding == "utf-8":
             text, encoding, guessed, replaced = _repair(raw)

@@ -45,8 +45,8 @@ def _read(tree: Tree, events: Events) -> None:
     section = 0 if tree.lead else -1
     line = line_start = line_end = 0
     """The line in which the last node began: most nodes begin in the same one."""
-    plain_line = ascii_only
-    """Whether characters are bytes in that line."""
+    checked, plain_line = 0, True
+    """The line that was last asked whether its characters are bytes, and what it said."""
     link_type: LinkType
     for event, span in events:
         if "Text" in event:
@@ -61,8 +61,6 @@ def _read(tree: Tree, events: Events) -> None:
             if not line_start <= start < line_end:
                 line = bisect_right(starts, start)
                 line_start, line_end = starts[line - 1], starts[line]
-                if not ascii_only:
-                    plain_line = raw[line_start:line_end].isascii()
             if "Link" in tag:
                 link = tag["Link"]
                 if brackets or link["link_type"] != "Inline":
@@ -78,6 +76,8 @@ def _read(tree: Tree, events: Events) -> None:
                         label += read_inline(tree, events, event, span, inline_end, len(stack), section, True)
                 else:
                     label = read_inline(tree, events, event, span, inline_end, len(stack), section, True)
+                if checked != line:
+                    checked, plain_line = line, ascii_only or raw[line_start:line_end].isascii()
                 if href[:6] == "https:" and "#" not in href and "?" not in href:
                     link_type, path, query, fragment = "absolute", href, "", ""
                 else:

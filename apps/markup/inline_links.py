@@ -82,14 +82,13 @@ class _Places:
     """Lines, columns and sections of byte offsets."""
 
     def __init__(self, tree: Tree, sections: Sequence[Section]) -> None:
-        self._tree, self._starts = tree, tree.starts
-        self._sections = [each.start_byte for each in sections]
+        self._tree, self._starts, self._sections = tree, tree.starts, sections
 
     def line(self, start: int) -> int:
         return bisect_right(self._starts, start)
 
     def _section(self, start: int) -> int | None:
-        number = bisect_right(self._sections, start) - 1
+        number = bisect_right(self._sections, start, key=lambda each: each.start_byte) - 1
         return number if number >= 0 else None
 
     def link(self, start: int, end: int, text: str, href: str, origin: Literal["body", "html"]) -> Link:

@@ -27,6 +27,7 @@ _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _TAG = "tag:yaml.org,2002:"
 _CORE_TAGS = frozenset({_TAG + each for each in ("str", "int", "float", "bool", "null", "map", "seq")} | {"!"})
+_RESOLVED_TAGS = _CORE_TAGS - {_TAG + "str", "!"} | {None}
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Resolved = Literal["null", "bool", "int", "float", "str", "list", "map"]
@@ -139,7 +140,7 @@ class _Builder:
         if isinstance(event, yaml.ScalarEvent):
             size, source = 1, event.value
             value, kind = (source, "str")
-            if event.style in (None, "") and event.tag in (None, *_CORE_TAGS - {_TAG + "str", "!"}):
+            if event.style in (None, "") and event.tag in _RESOLVED_TAGS:
                 value, kind = resolve(source)
             if text_only:
                 value = source

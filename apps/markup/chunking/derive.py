@@ -15,6 +15,7 @@ _LEADING_BLANK = re.compile(r"\A(?:[ \t]*\n)+")
 _FENCE_LINE = re.compile(r"(`{3,}|~{3,})[ \t]*([^\s`]*)")
 _DELIMITER_ROW = re.compile(r"[\s>]*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _DATA_DEFINITION = re.compile(rb"^ {0,3}\[[^\]\n]+\]:[ \t]*<?data:[^\n]*", re.MULTILINE | re.IGNORECASE)
+_BLANKS = bytes([*range(9, 14), *range(28, 33)])
 _VISIBLE = re.compile(rb"[^\s\x1c-\x1f]")
 _LIST_MARKER = re.compile(r"([\s>]*)([-*+]|\d{1,9}[.)])(?=[ \t])")
 LINE_KINDS = frozenset({"table", "fence", "code"})
@@ -253,12 +254,15 @@ class Derivation:
 
     def visible(self, start: int, end: int) -> bool:
         """Whether anything that is searched stands in the slice."""
+        if not self._edits:
+            rest = self._raw[start:end].lstrip(_BLANKS)
+            # Blanks beyond ASCII are rare: only then is the text decoded.
+            return bool(rest) and (rest[0] < 0x80 or bool(rest.decode().strip()))
         at = start
         while found := _VISIBLE.search(self._raw, at, end):
             at = found.start()
             number = bisect_right(self._edit_starts, at) - 1
             if number < 0 or self._edits[number][1] <= at:
-                # Blanks beyond ASCII are rare: only then is the text decoded.
                 return self._raw[at] < 0x80 or bool(self._edited(at, end).strip())
             if self._edits[number][2] is None or str(self._edits[number][2]).strip():
                 return True

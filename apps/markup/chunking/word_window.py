@@ -23,8 +23,6 @@ def chunk_words(parsed: ParsedDocument, profile: WordWindow, kind_label: str | N
     places = TextMap(parsed.text)
     derivation = Derivation(parsed, places, longest=profile.max_chars)
     raw, max_words, max_chars = places.raw, profile.max_words, profile.max_chars
-    # Most texts have no such letters, and then none of their sections is looked through for them.
-    mixed = has_unspaced(parsed.text)
     chunks: list[Chunk] = []
     label = () if kind_label is None else (kind_label,)
     for section, start, line in _joined(parsed, derivation):
@@ -40,7 +38,7 @@ def chunk_words(parsed: ParsedDocument, profile: WordWindow, kind_label: str | N
             first += len(blank.encode())
             line += blank.count("\n")
         size = len(body)
-        unspaced = mixed and size > max_words and has_unspaced(body)
+        unspaced = size > max_words and has_unspaced(body)
         # A word takes two characters, its blank included, or one in a script without blanks.
         many = max_words if unspaced else 2 * max_words
         if size > max_chars or (size > many and count_words(body, unspaced=unspaced) > max_words):

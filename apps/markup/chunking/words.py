@@ -68,7 +68,7 @@ def word_edges(text: str, *, longest: int, unspaced: bool) -> tuple[Sequence[int
     if not unspaced:
         lead = len(text) - len(text.lstrip())
         runs: list[str] = _RUN.findall(text)
-        if all(size <= longest for size in map(len, runs)):
+        if max(map(len, runs), default=0) <= longest:
             starts = list(accumulate(map(len, runs), initial=lead))
             return starts[:-1], _Ends(runs, starts)
     starts, ends = [], []
