@@ -8,6 +8,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import NamedTuple
 
 CODE, DOTTED, CALL, FLAG, ENV = 1, 2, 3, 4, 5
 """Forms: inline code, plain dotted name, call; a command line flag; an environment variable."""
@@ -20,13 +22,15 @@ _IDENTIFIER = r"[^\W\d][\w$]*"
 _JOINED = rf"{_IDENTIFIER}(?:(?:\.|::|#){_IDENTIFIER})*"
 # A literal in front lets the search skip what cannot match.
 _SPAN = re.compile(r"`(?<!``)(`?)(?!`)([^`\n]{1,200})`\1(?!`)")
-_SOME_DOT = re.compile(r"\w\.[^\W\d]")
+_SOME_DOT = re.compile(r"\.(?<=\w\.)[^\W\d]")
 _WHOLE = re.compile(rf"[~!.]?({_JOINED})(?:\(\))?")
-_CALL = re.compile(rf"(?<![\w.$/\\@#:~-])({_JOINED})\(")
-_PLAIN = re.compile(rf"(?<![\w.$/\\@#:~-])({_IDENTIFIER}(?:\.{_IDENTIFIER})+)(?![\w$(/\\@-]|://|\.\w|::)")
+_CALLED = re.compile(_JOINED)
+_PLAIN = re.compile(rf"({_IDENTIFIER}(?:\.{_IDENTIFIER})+)(?![\w$(/\\@-]|://|\.\w|::)")
+_NOT_BEFORE = frozenset("/\\@#:~-.$")
+"""What may not stand before a call or dotted name, word characters aside: it is a part of something longer."""
 _TELLING = re.compile(r"[`.(_$]|--")
 """What a line with a name holds at least."""
-_BEFORE_CALL = re.compile(r"[\w$]\(")
+_BEFORE_CALL = re.compile(r"\((?<=[\w$]\()")
 _FLAG = re.compile(r"(?<![\w-])--[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*(?![\w-])")
 _ENV = re.compile(r"(?<![\w.])\$?\{?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?!\w)|\$\{?([A-Z][A-Z0-9_]{2,})(?!\w)")
 _LETTERS = re.compile(r"[^\W\d_]{3}")
@@ -38,8 +42,7 @@ _ENDINGS = (
 _FILE_ENDINGS = frozenset(_ENDINGS.split())
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """A name at one place of a text: ``line`` from 1, ``at`` in characters from the start of the text."""
 
     name: str
@@ -68,27 +71,63 @@ def _of_line(line: str, number: int, at: int, *, in_code: bool) -> Iterator[Name
         pieces: list[str] = []
         done = 0
         for span in _SPAN.finditer(line):
-            content = span[2].strip()
-            yield from _settings(span[2], number, at + span.start(2))
-            whole = _WHOLE.fullmatch(content)
-            pieces.append(line[done : span.start()])
+            start, end = span.span()
+            content = span[2]
+            if "_" in content or "-" in content or "$" in content:
+                yield from _settings(content, number, at + span.start(2))
+            whole = _WHOLE.fullmatch(content.strip())
+            pieces.append(line[done:start])
             if whole is not None:
-                if _is_name(whole[1]):
-                    yield Named(whole[1], CODE, number, at + span.start(2))
-                pieces.append(" " * (span.end() - span.start()))
+                name = whole[1]
+                if _is_name(name):
+                    yield Named(name, CODE, number, at + span.start(2))
+                pieces.append(" " * (end - start))
             else:
-                pieces.append(line[span.start() : span.end()])
-            done = span.end()
+                pieces.append(line[start:end])
+            done = end
         line = "".join([*pieces, line[done:]])
-    if _BEFORE_CALL.search(line):
-        for call in _CALL.finditer(line):
-            if _is_name(call[1]) and _closes(line, call.end()):
-                yield Named(call[1], CALL, number, at + call.start())
-    if "." in line and _SOME_DOT.search(line):
-        for plain in _PLAIN.finditer(line):
-            last = plain[1].rsplit(".", 1)[-1]
-            if last.lower() not in _FILE_ENDINGS and _is_name(plain[1]) and _has_word(plain[1]):
-                yield Named(plain[1], DOTTED, number, at + plain.start())
+    if "(" in line:
+        yield from _calls(line, number, at)
+    if "." in line:
+        yield from _dotted(line, number, at)
+
+
+def _calls(line: str, number: int, at: int) -> Iterator[Named]:
+    """Looked for from their brackets: far fewer than words."""
+    for bracket in _BEFORE_CALL.finditer(line):
+        end = bracket.start()
+        start = _run_start(line, end, ".$:#")
+        if start and line[start - 1] in _NOT_BEFORE:
+            continue
+        name = line[start:end]
+        if _CALLED.fullmatch(name) and _is_name(name) and _closes(line, end + 1):
+            yield Named(name, CALL, number, at + start)
+
+
+def _dotted(line: str, number: int, at: int) -> Iterator[Named]:
+    done = 0
+    for dot in _SOME_DOT.finditer(line):
+        if dot.start() < done:
+            continue
+        start = _run_start(line, dot.start(), ".$")
+        if start and line[start - 1] in _NOT_BEFORE:
+            continue
+        plain = _PLAIN.match(line, start)
+        if plain is None:
+            continue
+        done = plain.end()
+        last = plain[1].rsplit(".", 1)[-1]
+        if last.lower() not in _FILE_ENDINGS and _is_name(plain[1]) and _has_word(plain[1]):
+            yield Named(plain[1], DOTTED, number, at + start)
+
+
+def _run_start(line: str, end: int, joints: str) -> int:
+    """Where the run of word characters and ``joints`` before ``end`` begins; of a very long one, a later place."""
+    floor = max(0, end - 2 * LONGEST)
+    start = end
+    while start > floor and ((character := line[start - 1]).isalnum() or character == "_" or character in joints):
+        start -= 1
+    return start
 
 
 def _settings(code: str, number: int, at: int) -> Iterator[Named]:
@@ -133,28 +172,32 @@ class Place:
     end_byte: int
 
 
+_IN_ORDER = itemgetter(3, 1)
 ChunkRow = tuple[int, list[list[str | int]]]
 
 
 def by_chunk(text: str, named: Iterable[Named], chunks: Sequence[Place]) -> Iterator[ChunkRow]:
     """For each chunk the names in it: [name, form, count, line in the chunk from 0], the best form of each name."""
     ascii_only = text.isascii()
-    found: dict[int, dict[tuple[str, bool], list[str | int]]] = {chunk.id: {} for chunk in chunks}
+    found: dict[int, dict[tuple[str, bool], tuple[int, int, int]]] = {chunk.id: {} for chunk in chunks}
     ordered = sorted(chunks, key=lambda chunk: chunk.start_byte)
     starts = [chunk.start_byte for chunk in ordered]
     offset = _Offsets(text)
-    for one in sorted(named, key=lambda one: (one.at, one.form)):
-        byte = one.at if ascii_only else offset.byte(one.at)
+    for name, form, line, at in sorted(named, key=_IN_ORDER):
+        byte = at if ascii_only else offset.byte(at)
         last = bisect_right(starts, byte)
+        key = (name, form > CALL)  # a variable in inline code is a name and a setting: both are kept
         for chunk in ordered[max(0, last - OVERLAPPING) : last]:
-            if byte < chunk.end_byte:
-                # A variable in inline code is a name and a setting: both are kept.
-                key = (one.name, one.form > CALL)
-                entry = found[chunk.id].setdefault(key, [one.name, one.form, 0, one.line - chunk.start_line])
-                entry[1] = min(int(entry[1]), one.form)
-                entry[2] = int(entry[2]) + 1
+            if byte >= chunk.end_byte:
+                continue
+            names = found[chunk.id]
+            entry = names.get(key)
+            if entry is None:
+                names[key] = (form, 1, line - chunk.start_line)
+            else:
+                names[key] = (min(entry[0], form), entry[1] + 1, entry[2])
     for id_, names in found.items():
-        yield id_, list(names.values())
+        yield id_, [[name, *entry] for (name, _), entry in names.items()]
 
 
 class _Offsets:
