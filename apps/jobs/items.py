@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
@@ -72,6 +74,37 @@ def write_items(job: Job, items: Sequence[Item]) -> None:
     ]
     with connection.cursor() as cursor:
         cursor.execute(_UPSERT, [job.pk, json.dumps(rows)])
+
+
+_ADD_DETAILS = """
+UPDATE jobs_jobitem SET details = jobs_jobitem.details || given.details
+FROM json_to_recordset(%s::json) AS given (path text, details jsonb)
+WHERE jobs_jobitem.job_id = %s AND jobs_jobitem.path = given.path
+"""
+
+
+def add_details(job_id: UUID, details: Mapping[str, Mapping[str, Any]]) -> None:
+    """Add to the report of a job, finished or not, what its follow-up work found out about files, by path. Paths
+    without an item are passed over."""
+    rows = [{"path": _text(path), "details": dict(found)} for path, found in details.items()]
+    with connection.cursor() as cursor:
+        cursor.execute(_ADD_DETAILS, [json.dumps(rows), job_id])
+
+
+REPORT = "report"
+"""The parameter of a follow-up job that names the job whose report it belongs to."""
+
+
+def follow_up_counters(job: Job) -> dict[str, int]:
+    """What the follow-up jobs of ``job`` counted, added up by name."""
+    found: Counter[str] = Counter()
+    followers = Job.objects.filter(
+        source_kind=job.source_kind, source_id=job.source_id, created_at__gte=job.created_at,
+        **{f"params__{REPORT}": str(job.pk)},
+    )  # fmt: skip
+    for counters in followers.values_list("counters", flat=True):
+        found.update({name: value for name, value in counters.items() if isinstance(value, int)})
+    return dict(found)
 
 
 def _text(text: str) -> str:

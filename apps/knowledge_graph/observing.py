@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from uuid import UUID
 
 from apps.indexing.observers import DocumentChange, DocumentRef
+from apps.jobs.items import REPORT
 from apps.jobs.models import Cause, Job, Status
 from apps.jobs.queue import enqueue
 from apps.knowledge_graph.models import CanonicalPage
@@ -33,11 +34,12 @@ class GraphObserver:
             if not concerned:
                 continue
             label = change_label(kind, source_id)
+            report = _reporting(kind, source_id)
             if len(concerned) > ONE_BY_ONE:
                 enqueue(
                     PROJECT_GRAPH,
                     source_key=(kind, source_id),
-                    params={"change": label, "cause": "documents"},
+                    params={"change": label, "cause": "documents", REPORT: report},
                     cause=Cause.FOLLOW_UP,
                 )
                 continue
@@ -52,6 +54,7 @@ class GraphObserver:
                         "path": change.ref.path,
                         "act": change.act,
                         "change": label,
+                        REPORT: report,
                     },
                     cause=Cause.FOLLOW_UP,
                 )
@@ -109,6 +112,15 @@ def change_label(kind: str, source_id: UUID) -> str:
         if sync is not None:
             return f"sync {sync.pk}"
     return f"change {secrets.token_hex(8)}"
+
+
+def _reporting(kind: str, source_id: UUID) -> str:
+    """The job whose report will say what the graph made of the documents; empty where none runs."""
+    running = Job.objects.filter(
+        kind__in=("sync", "upload"), source_kind=kind, source_id=source_id, status=Status.RUNNING
+    )
+    found = running.values_list("pk", flat=True).first()
+    return str(found) if found else ""
 
 
 def _by_source(refs: Sequence[DocumentRef], values: Sequence[object]) -> dict[tuple[str, UUID], list]:  # type: ignore[type-arg]

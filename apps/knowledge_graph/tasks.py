@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from apps.jobs.errors import TransientFailure
+from apps.jobs.errors import Stopped, TransientFailure
 from apps.jobs.kinds import Due, SourceKey
 from apps.jobs.models import Job
 from apps.jobs.running import JobRun
@@ -15,13 +15,9 @@ from apps.knowledge_graph.models import CanonicalPage, GraphSource
 from apps.knowledge_graph.observing import PROJECT_DOCUMENT, PROJECT_GRAPH
 from apps.knowledge_graph.projection import PROJECTOR
 from apps.knowledge_graph.proposals import propose
+from apps.knowledge_graph.reporting import claims_to, outcomes_of_pages, tell_files
 from apps.knowledge_graph.storing.applying import Report
-from apps.knowledge_graph.storing.documents import (
-    StoredDocument,
-    load_document,
-    lock_documents,
-    read_document,
-)
+from apps.knowledge_graph.storing.documents import load_document, lock_documents, read_document
 from apps.knowledge_graph.storing.history import HistoryUnavailable
 from apps.knowledge_graph.storing.incremental import change_documents
 from apps.knowledge_graph.storing.rebuild import rebuild
@@ -42,6 +38,16 @@ def waits(attempt: int) -> float:
 
 def project_document(run: JobRun) -> None:
     """Bring one version of a document into the graph; nothing when it is not the live one any more."""
+    try:
+        _project_document(run)
+    except Stopped:
+        raise
+    except Exception:
+        tell_files(run, {str(run.params.get("path", "")): "error"})
+        raise
+
+
+def _project_document(run: JobRun) -> None:
     kind, source_id = run.source_key
     document_id = UUID(str(run.params["document"]))
     document = load_document(kind, document_id)
@@ -68,12 +74,18 @@ def project_document(run: JobRun) -> None:
             return
         if graph is None:
             graph = ensure_graph(kind, source_id)
+        slugs = {page.uid} if page else set()
+        slugs |= set(CanonicalPage.objects.of_documents([document_id]).values_list("uid", flat=True))
+        before = claims_to(graph, slugs)
         report = change_documents(
             graph, {document_id: page}, cause=str(run.params.get("act", "edit")), change=str(run.params["change"])
         )
         if graph.projector == 0:
             GraphSource.objects.filter(pk=graph.pk).update(projector=PROJECTOR)
-        _end(run, _outcome(document, report), report)
+        found = outcomes_of_pages(graph, [document_id], otherwise="projected" if report.total else "unchanged")
+        after = claims_to(graph, slugs)
+        tell_files(run, {path: claim for path, claim in after.items() if before.get(path, claim) != claim})
+        _end(run, found.get(document.path, "plain"), report)
 
 
 def project_graph(run: JobRun) -> None:
@@ -90,7 +102,10 @@ def project_graph(run: JobRun) -> None:
         )  # fmt: skip
     except HistoryUnavailable as failure:
         raise TransientFailure("history_unavailable", str(failure)) from failure
-    _end(run, "projected" if report.total else "unchanged", report)
+    outcome = "projected" if report.total else "unchanged"
+    tell_files(run, outcomes_of_pages(find_graph(kind, source_id), otherwise=outcome))
+    run.note(outcome)
+    _count(run, report)
 
 
 def lint_graph(run: JobRun) -> None:
@@ -134,18 +149,16 @@ def purge(run: JobRun, source: SourceKey) -> None:
         GraphSource.objects.filter(**{kind: source_id})._raw_delete("default")
 
 
-def _outcome(document: StoredDocument, report: Report) -> str:
-    row = CanonicalPage.objects.of_documents([document.id]).first()
-    if row is None or row.header_state == "former":
-        return "plain"
-    if row.header_state == "stale_header":
-        return "stale header"
-    if not row.bears:
-        return "duplicate"
-    return "projected" if report.total else "unchanged"
-
-
 def _end(run: JobRun, outcome: str, report: Report | None = None) -> None:
     run.note(outcome)
+    tell_files(run, {str(run.params.get("path", "")): outcome})
     if report is not None:
-        run.counters["graph"] = report.as_json()
+        _count(run, report)
+
+
+def _count(run: JobRun, report: Report) -> None:
+    run.counters["graph"] = report.as_json()
+    for name, change in (("nodes", report.nodes), ("edges", report.edges)):
+        run.counters[f"{name}_added"] = change.added
+        run.counters[f"{name}_removed"] = change.removed
+        run.counters[f"{name}_changed"] = change.changed

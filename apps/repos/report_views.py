@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 from apps.access.errors import NotFound
 from apps.access.pages import answer, paged
 from apps.access.viewers import Viewer, viewer_of
+from apps.jobs.items import follow_up_counters
 from apps.jobs.models import ItemState, Job, JobItem
 from apps.jobs.presentation import JobLine
 from apps.repos import presentation
@@ -37,11 +38,15 @@ TOTAL_WORDS = {
     "chunks_kept": "chunks kept",
     "chunks_new": "chunks made anew",
     "embedded": "texts embedded",
+    "nodes_added": "nodes added to the graph",
+    "nodes_removed": "nodes removed from it by edits",
+    "edges_added": "edges added to it",
+    "edges_removed": "edges removed from it by edits",
     "clean": "files without a warning",
     "listed": "paths in the commit",
 }
 HISTORY = 20
-COLUMNS = ("path", "state", "reason", "message", "line", "column", "size", "milliseconds", "chunks")
+COLUMNS = ("path", "state", "reason", "message", "line", "column", "size", "milliseconds", "chunks", "graph")
 
 
 @require_safe
@@ -92,7 +97,7 @@ def _found(request: HttpRequest, repository: Repository, job: Job, *, newest: bo
     if text:
         items, total = items.filter(path__icontains=text), None
     found: SyncReport | None = getattr(job, "sync_report", None)
-    totals = {**job.counters, **(found.totals if found else {})}
+    totals = {**follow_up_counters(job), **job.counters, **(found.totals if found else {})}
     held = RepositoryDocument.objects.filter(repository=repository).held().order_by("path") if newest else []
     return {
         "page": paged(items, request, total=total),
@@ -113,6 +118,11 @@ def _rows(job: Job) -> Iterable[JobItem]:
     return job.items.order_by("path").iterator(chunk_size=500)
 
 
+def _value(item: JobItem, name: str) -> Any:
+    """What later work found out about a file stands in the details of its item."""
+    return item.details.get(name, "") if name == "graph" else getattr(item, name)
+
+
 def _as_json(repository: Repository, found: ReportView) -> dict[str, Any]:
     job = found.job
     return {
@@ -127,7 +137,7 @@ def _as_json(repository: Repository, found: ReportView) -> dict[str, Any]:
         "totals": dict(found.totals),
         "reasons": dict(found.reasons),
         "notes": job.notes,
-        "items": [{name: getattr(item, name) for name in COLUMNS} for item in _rows(job)],
+        "items": [{name: _value(item, name) for name in COLUMNS} for item in _rows(job)],
     }
 
 
@@ -136,7 +146,7 @@ def _csv(job: Job) -> HttpResponse:
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
     for item in _rows(job):
-        writer.writerow([_cell(getattr(item, name)) for name in COLUMNS])
+        writer.writerow([_cell(_value(item, name)) for name in COLUMNS])
     return HttpResponse(
         out.getvalue(),
         content_type="text/csv; charset=utf-8",

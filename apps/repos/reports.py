@@ -10,6 +10,7 @@ from django.db.models import Count
 
 from apps.access.errors import NotFound
 from apps.access.querysets import first_or_absent
+from apps.jobs.items import follow_up_counters
 from apps.jobs.models import Job, JobItem
 from apps.jobs.running import JobRun
 from apps.repos.models import Repository, SyncReport
@@ -206,7 +207,7 @@ def report_of(repository: Repository, job_id: object = None) -> ReportView:
         job=job,
         report=report,
         counters={name: job.counters.get(name, 0) for name in COUNTERS},
-        totals={**rest, **(report.totals if report else {})},
+        totals={**follow_up_counters(job), **rest, **(report.totals if report else {})},
         reasons=dict(reasons),
         states=dict(states),
     )
