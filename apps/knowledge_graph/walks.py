@@ -3,7 +3,7 @@
 from apps.knowledge_graph.walking.around import Around, edges_between, neighbourhood
 from apps.knowledge_graph.walking.expansion import Expansion, Found, Neighbour, Options, Seed, expand, find_pages, walk
 from apps.knowledge_graph.walking.rejected import LEAST_COSINE, RejectedPage, already_rejected, moved
-from apps.knowledge_graph.walking.steps import Filters, Newest, Step, newest
+from apps.knowledge_graph.walking.steps import Filters, Met, Newest, Step, newest
 from apps.knowledge_graph.walking.ways import Way, shortest_path
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Expansion",
     "Filters",
     "Found",
+    "Met",
     "Neighbour",
     "Newest",
     "Options",

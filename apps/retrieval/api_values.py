@@ -9,7 +9,13 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.indexing.api_values import ChunkOutput, present_chunk
-from apps.retrieval.api_beside_values import NearPageOutput, RejectedOutput, present_near, present_rejected
+from apps.retrieval.api_beside_values import (
+    NearPageOutput,
+    PageNameOutput,
+    RejectedOutput,
+    present_near,
+    present_rejected,
+)
 from apps.retrieval.api_source_values import SourceRefOutput, present_source
 from apps.retrieval.chunk_reading import ChunkView
 from apps.retrieval.snippets import Snippet
@@ -127,7 +133,7 @@ class BlockOutput(serializers.Serializer[Any]):
 
 class HitOutput(serializers.Serializer[Any]):
     """A row. ``location`` is what every reading tool takes; ``version`` is a commit, or a version of a document;
-    ``status`` that of a canonical page."""
+    ``status`` that of a canonical page, ``replaced_by`` the newest pages that have taken its place."""
 
     layer = serializers.CharField()
     chunk_id = serializers.CharField()
@@ -153,6 +159,7 @@ class HitOutput(serializers.Serializer[Any]):
     also_in = PlaceOutput(many=True)
     also_in_more = serializers.IntegerField()
     status = serializers.CharField()
+    replaced_by = PageNameOutput(many=True)
     symbol = SymbolRefOutput(allow_null=True)
     related_repo_doc_chunks = PassageOutput(many=True)
 
@@ -311,6 +318,7 @@ def present_hit(hit: Hit, filters: dict[str, str], *, explain: bool) -> dict[str
         ],
         "also_in_more": hit.also_in_more,
         "status": hit.status,
+        "replaced_by": [asdict(page) for page in hit.replaced_by],
         "symbol": {**asdict(hit.symbol), "id": str(hit.symbol.id)} if hit.symbol else None,
         "related_repo_doc_chunks": [
             {**asdict(one), "chunk_id": str(one.chunk_id), "document_id": str(one.document_id)} for one in hit.related

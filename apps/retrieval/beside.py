@@ -21,6 +21,7 @@ from apps.knowledge_graph.walks import (
     LEAST_COSINE,
     Expansion,
     Found,
+    Met,
     Neighbour,
     RejectedPage,
     already_rejected,
@@ -83,14 +84,15 @@ class Beside:
             return GraphBlocks()
         expansion = walk(self._found)
         rejected = already_rejected(self._found, expansion, self._cosines)
-        places = _Places(self._streams, _sources(expansion, rejected))
+        places = _Places(self._streams, _sources(self._found, expansion, rejected))
         return GraphBlocks(
             tuple(_neighbour(one, place) for one in expansion.neighbours if (place := places.of(one)) is not None),
             tuple(
-                RejectedApproach(place, one.cosine, places.names(one))
+                RejectedApproach(place, one.cosine, places.names(one.successors))
                 for one in rejected
                 if (place := places.of(one)) is not None
             ),
+            {document: named for document, ends in expansion.replaced.items() if (named := places.names(ends))},
         )
 
 
@@ -115,12 +117,15 @@ def _cosines(rows: Sequence[Candidate], fused: Fused) -> dict[UUID, float]:
     return found
 
 
-def _sources(expansion: Expansion, rejected: Sequence[RejectedPage]) -> dict[UUID, GraphSource]:
+def _sources(found_pages: Found, expansion: Expansion, rejected: Sequence[RejectedPage]) -> dict[UUID, GraphSource]:
     """The source of each document that is shown or named."""
     shown: list[Neighbour | RejectedPage] = [*expansion.neighbours, *rejected]
     found = {one.document: one.source for one in shown}
     for page in rejected:
         found.update((met.document, page.source) for met in page.successors if met.document is not None)
+    for ends in expansion.replaced.values():
+        graphs = found_pages.reader.graphs
+        found.update((met.document, graphs[met.node.source]) for met in ends if met.document is not None)
     return found
 
 
@@ -171,10 +176,10 @@ class _Places:
             tokens=math.ceil(size / 3),
         )
 
-    def names(self, page: RejectedPage) -> tuple[PageName, ...]:
+    def names(self, pages: Iterable[Met]) -> tuple[PageName, ...]:
         return tuple(
-            PageName(met.node.uid, met.node.label, self._address(met.document, page.source))
-            for met in page.successors
+            PageName(met.node.uid, met.node.label, self._address(met.document, self._sources[met.document]))
+            for met in pages
             if met.document is not None and met.document in self._rows
         )
 

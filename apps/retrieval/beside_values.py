@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -78,3 +79,5 @@ class RejectedApproach:
 class GraphBlocks:
     neighbours: tuple[NearPage, ...] = ()
     already_rejected: tuple[RejectedApproach, ...] = ()
+    replaced: Mapping[UUID, tuple[PageName, ...]] = field(default_factory=dict)
+    """Documents among the hits -> the newest pages that have taken their place."""

@@ -102,7 +102,12 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
     graph = beside.blocks() if start == 0 else GraphBlocks()
     answer = Answer(
         query=question.query,
-        hits=tuple(hits_of(page, question)),
+        hits=tuple(
+            dataclasses.replace(hit, replaced_by=graph.replaced[hit.document_id])
+            if hit.document_id in graph.replaced
+            else hit
+            for hit in hits_of(page, question)
+        ),
         total=len(rows),
         capped=any(block.streams.capped for block in blocks),
         next_cursor=write_cursor([end], viewer=viewer, question=bound) if more else None,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from apps.retrieval.beside_values import NearPage, RejectedApproach
+from apps.retrieval.beside_values import NearPage, PageName, RejectedApproach
 from apps.retrieval.snippets import DEFAULT_CHARS, Snippet
 
 Mode = Literal["docs", "code", "mixed"]
@@ -161,6 +161,8 @@ class Hit:
     """Passages of documents that name the symbol."""
     status: str = ""
     """Of a canonical page."""
+    replaced_by: tuple[PageName, ...] = ()
+    """The newest pages that have taken the place of a canonical page, whatever its status says."""
 
     @property
     def block(self) -> BlockName:

@@ -82,6 +82,24 @@ def test_retrieval_fact_106_a_superseded_hit_leads_to_the_newest(pages: None, as
     assert (first.place.uid, first.label, first.hops) == ("beetroot", "replaces walrus-herd", 0)
 
 
+def test_a_hit_says_what_replaced_it_whatever_its_own_header_says(fill: Fill, asking: Ask) -> None:
+    """The old page was never touched: only the new one says that it takes its place."""
+    fill(
+        {
+            "old.md": page("walrus-old", "decision", "A walrus weighs a ton, as decided."),
+            "new.md": page(
+                "walrus-new", "decision", "A walrus weighs two tons, as decided.", "supersedes: [walrus-old]"
+            ),
+            "draft.md": page("walrus-draft", "decision", "Perhaps three.", "supersedes: [walrus-new]", status="draft"),
+        }
+    )
+    replaced = {hit.path: [one.uid for one in hit.replaced_by] for hit in asking("walrus weighs").hits}
+    assert (replaced["old.md"], replaced["new.md"]) == (["walrus-new"], [])
+    (old,) = [hit for hit in asking("walrus-old.md").hits if hit.path == "old.md"]
+    assert old.replaced_by[0].title == "Walrus new"
+    assert old.replaced_by[0].url.startswith("/docs/")
+
+
 def test_the_passage_of_a_neighbour_is_the_one_that_fits_best(fill: Fill, asking: Ask, shelf: Collection) -> None:
     parts = "".join(f"## Part {n}\n\n{f'Brass valve {n}. ' * 90}\n\n" for n in range(3))
     # Superseded, so that it stands behind the first ten rows although it is found.

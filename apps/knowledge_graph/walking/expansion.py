@@ -114,10 +114,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """``neighbours`` in order. ``successors``: rejected page -> the pages that have taken its place."""
+    """``neighbours`` in order. ``successors``: rejected page -> the pages that have taken its place; ``replaced``: the
+    same for the seeds, whatever their own header says."""
 
     neighbours: tuple[Neighbour, ...] = ()
     successors: Mapping[UUID, tuple[Met, ...]] = field(default_factory=dict)
+    replaced: Mapping[UUID, tuple[Met, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,7 @@ class _Walk:
         self.first: list[_Candidate] = []
         self.found: dict[Key, list[_Candidate]] = {}
         self.successors: dict[UUID, tuple[Met, ...]] = {}
+        self.replaced: dict[UUID, tuple[Met, ...]] = {}
 
     def run(self) -> Expansion:
         frontier = {key: _Candidate(seed.met, seed.score, 1.0, (), "") for key, seed in self.seeds.items()}
@@ -212,7 +215,7 @@ class _Walk:
             frontier = self._take(hop, frontier, taken, replaced)
             if not frontier:
                 break
-        return Expansion(self._ranked(), self.successors)
+        return Expansion(self._ranked(), self.successors, self.replaced)
 
     def _departures(self, hop: int, frontier: Mapping[Key, _Candidate]) -> list[Departure]:
         """What is walked from. Once the list is full, only what may still reach the score of its last entry."""
@@ -234,7 +237,12 @@ class _Walk:
                 self.successors[seed.met.document] = ends.ends
         named: dict[Key, _Candidate] = {}
         for key, seed in self.seeds.items():
-            for end in replaced[key].ends if key in replaced else ():
+            ends = replaced.get(key)
+            if ends is None:
+                continue
+            if ends.ends and seed.met.document is not None:
+                self.replaced[seed.met.document] = ends.ends
+            for end in ends.ends:
                 if end.key in self.never or not _emitted(end.node):
                     continue
                 label = f"replaces {seed.met.node.uid}"

@@ -129,6 +129,10 @@ def hit_block(hit: Hit, symbols: Sequence[RelatedSymbol] = (), *, explain: bool 
     version = hit.version[:7]
     status = f" · {hit.status}" if hit.status and hit.status != "accepted" else ""
     lines.append(f"{one_line(hit.location, 400)} · {hit.layer} · {source} @ {version}{status}")
+    if hit.replaced_by:
+        lines.append(
+            "replaced by: " + ", ".join(f"{one_line(page.title, 120)} ({page.uid})" for page in hit.replaced_by)
+        )
     lines.append(f"why: {why(hit)} · score {hit.final:.4f} · {hit.tokens} tokens · chunk {hit.chunk_id}")
     if hit.source.kind == "collection":
         lines.append(f"collection {hit.source.id} · document {hit.document_id}")
@@ -179,6 +183,7 @@ def hit_meta(hit: Hit) -> dict[str, Any]:
         "layer": hit.layer,
         "source": {"kind": hit.source.kind, "id": str(hit.source.id), "label": hit.source.label},
         "location": hit.location,
+        **({"replaced_by": [page.uid for page in hit.replaced_by]} if hit.replaced_by else {}),
         "score": hit.final,
         "tokens": hit.tokens,
         "streams": {name: found.rank for name, found in hit.streams.items() if found.rank},
