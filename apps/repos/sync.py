@@ -21,7 +21,7 @@ from apps.jobs.models import Cause, ItemState
 from apps.jobs.running import JobRun
 from apps.markup.values import WordWindow
 from apps.repos import links, remotes, removal
-from apps.repos.code.sync import sync_code
+from apps.repos.code.sync import is_done, sync_code
 from apps.repos.fetching import Fetched, fetch
 from apps.repos.files import FileRow, replace_files
 from apps.repos.git.blobs import LazyBlobs
@@ -103,7 +103,8 @@ class _Sync:
         run, repository = self.run, self.repository
         digest = digest_of(repository)
         rests = run.job.cause in (Cause.SCHEDULE, Cause.WEBHOOK) and not self.forced
-        known_good = repository.synced_commit if repository.synced_with == digest else ""
+        is_good = repository.synced_with == digest and is_done(repository)
+        known_good = repository.synced_commit if is_good else ""
         fetched = fetch(run, repository, unless=known_good if rests else "")
         if rests and fetched.commit and fetched.commit == known_good and repository.state == State.READY:
             self._unchanged(fetched)

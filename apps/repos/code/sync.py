@@ -17,6 +17,13 @@ from apps.repos.models import Repository
 from apps.repos.models_code import CodeState
 
 
+def is_done(repository: Repository) -> bool:
+    """Whether all that is derived from code stands at the synced commit: a run that died there left it behind."""
+    return CodeState.objects.filter(
+        repository=repository, commit=repository.synced_commit, is_resolved=True, is_linked=True
+    ).exists()
+
+
 def sync_code(
     run: JobRun,
     repository: Repository,
@@ -30,6 +37,7 @@ def sync_code(
     """Bring everything that is derived from code up to the synced commit. ``previous`` is the one synced before,
     ``gone_paths`` the paths that it had and this one has not, with their blobs."""
     stage = CodeStage(run, repository, mirror=mirror, limits=limits)
+    previous = stage.state.commit or previous  # an older one, when the run before this died after the documents
     changes = stage.work(forced=forced)
     date_files(run, repository, mirror=mirror)
     chunks = read_names(run, repository)

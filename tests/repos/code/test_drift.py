@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import connection
+
 from apps.access.models import User
 from apps.indexing.findings import Finding, findings
 from apps.indexing.findings_output import as_json, as_sarif
 from apps.repos.code.stock import coverage_of
+from apps.repos.code.sync import is_done
 from apps.repos.models import Repository
 from apps.repos.models_code import CodeCoverage, CodeDeparture
 
@@ -108,3 +111,24 @@ def test_findings_are_the_readers_own_and_go_out_as_json_and_sarif(portal: Any, 
     place = result["locations"][0]["physicalLocation"]
     assert place == {"artifactLocation": {"uri": "README.md"}, "region": {"startLine": 3}}
     assert sarif["runs"][0]["versionControlProvenance"][0]["revisionId"] == repository.synced_commit
+
+
+FAIL = """
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no more rows'; END $$;
+CREATE TRIGGER refuse BEFORE INSERT ON code_nodes FOR EACH STATEMENT EXECUTE FUNCTION refuse();
+"""
+
+
+def test_a_run_that_died_after_the_documents_is_made_good_at_the_same_commit(portal: Any, upstream: Any) -> None:
+    upstream.commit(FIRST)
+    repository, _ = portal.synced(upstream)
+    renamed = upstream.commit({"src/widget.py": FIRST["src/widget.py"].replace("resize_widget", "resize_widgets")})
+    with connection.cursor() as cursor:
+        cursor.execute(FAIL)
+        assert portal.sync(repository).status == "error"
+        assert repository.synced_commit == renamed
+        cursor.execute("DROP TRIGGER refuse ON code_nodes")
+    assert portal.sync(repository).status == "success"
+    (found,) = drift(portal, repository)
+    assert found.rule == "drift_symbol" and renamed[:10] in found.message
+    assert is_done(repository), "then it rests"
