@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from apps.markup.values import Limits
+
 PREFIX = "COGRAPH_"
 TRUE = frozenset({"1", "true", "on"})
 FALSE = frozenset({"0", "false", "off"})
@@ -32,15 +34,6 @@ class Git:
     file_roots: tuple[str, ...] = ()
     fetch_seconds: int = 1800
     sync_hour: int = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Markup:
-    max_file_bytes: int = 10_485_760
-    parse_seconds: int = 20
-    parse_memory_mb: int = 1024
-    max_nesting: int = 100
-    max_front_matter_bytes: int = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +171,7 @@ class Configuration:
     require_browser: bool = False
 
     git: Git = field(default_factory=Git)
-    markup: Markup = field(default_factory=Markup)
+    markup: Limits = field(default_factory=Limits)
     upload: Upload = field(default_factory=Upload)
     collections: Collections = field(default_factory=Collections)
     embedding: Embedding = field(default_factory=Embedding)

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ import dj_database_url
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.template import engines
+from django.test import Client
 
 from cograph_site.postgres.database import make_database
 from cograph_site.postgres.server import Server
@@ -94,3 +96,34 @@ def _no_borrowed_transaction() -> Iterator[None]:
 
     with connection.execute_wrapper(guard):
         yield
+
+
+@pytest.fixture
+def signed_in() -> Callable[[Any], Client]:
+    """``signed_in(user)``: a client with a session of its own."""
+
+    def sign_in(user: Any) -> Client:
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return sign_in
+
+
+class Loud(str):
+    """Takes the place of Django's silent empty string."""
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __mod__(self, variable: object) -> str:
+        raise AssertionError(f"a template asks for {variable}, which is not there")
+
+
+@pytest.fixture
+def loud_templates() -> Iterator[None]:
+    engine = engines["django"].engine  # type: ignore[attr-defined]
+    before = engine.string_if_invalid
+    engine.string_if_invalid = Loud("invalid")
+    yield
+    engine.string_if_invalid = before

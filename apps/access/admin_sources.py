@@ -31,6 +31,20 @@ def actor(request: HttpRequest) -> User:
     return cast("User", request.user)
 
 
+def row_action(name: str, words: str, act: Act, *, done: str, sentence: str, verb: str = "") -> Any:
+    """An action of a source admin that asks first and then does ``act`` with whoever asks and each row.
+
+    ``words`` stand in the list of actions, ``verb`` on the button, where it differs.
+    """
+
+    @admin.action(description=words)
+    def run(page: SourceAdmin, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return page._act(request, rows, act, done=done, action=name, verb=verb or words, sentence=sentence)
+
+    run.__name__ = name
+    return run
+
+
 class SourceAdmin(ScopedAdmin):
     """Base of the admin page of a kind of source. Subclasses set ``plural`` and say how a visibility is changed."""
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.db.models import Count, Q
-from django.http import HttpResponse
 
 from apps.access.admin_base import GrantAdmin, ReadOnlyAdmin
-from apps.access.admin_sources import SOURCE_ACTIONS, SourceAdmin, actor
+from apps.access.admin_sources import SOURCE_ACTIONS, SourceAdmin, actor, row_action
 from apps.access.rules import Right, Visibility
 from apps.access.viewers import viewer_of
 from apps.collections import curation
@@ -130,41 +129,27 @@ class CollectionAdmin(SourceAdmin):
 
     # -- actions
 
-    @admin.action(description="Re-chunk")
-    def chunk_anew(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self._act(
-            request,
-            rows,
-            lambda by, row: curation.request_rechunk(collection=row, by=by),
-            done="{n} job{s} queued.",
-            action="chunk_anew",
-            verb="Re-chunk",
-            sentence="Every document of these collections will be cut anew; the present chunks answer until then.",
-        )
-
-    @admin.action(description="Re-embed")
-    def embed_anew(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self._act(
-            request,
-            rows,
-            lambda by, row: curation.request_reembed(collection=row, by=by),
-            done="{n} job{s} queued.",
-            action="embed_anew",
-            verb="Re-embed",
-            sentence="Every chunk of these collections will be embedded anew; the present vectors answer until then.",
-        )
-
-    @admin.action(description="Resolve links")
-    def resolve_links(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self._act(
-            request,
-            rows,
-            lambda by, row: curation.request_links(collection=row, by=by),
-            done="{n} job{s} queued.",
-            action="resolve_links",
-            verb="Resolve links",
-            sentence="All links of these collections will be resolved again.",
-        )
+    chunk_anew = row_action(
+        "chunk_anew",
+        "Re-chunk",
+        lambda by, row: curation.request_rechunk(collection=row, by=by),
+        done="{n} job{s} queued.",
+        sentence="Every document of these collections will be cut anew; the present chunks answer until then.",
+    )
+    embed_anew = row_action(
+        "embed_anew",
+        "Re-embed",
+        lambda by, row: curation.request_reembed(collection=row, by=by),
+        done="{n} job{s} queued.",
+        sentence="Every chunk of these collections will be embedded anew; the present vectors answer until then.",
+    )
+    resolve_links = row_action(
+        "resolve_links",
+        "Resolve links",
+        lambda by, row: curation.request_links(collection=row, by=by),
+        done="{n} job{s} queued.",
+        sentence="All links of these collections will be resolved again.",
+    )
 
 
 @admin.register(Document)

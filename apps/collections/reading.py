@@ -16,22 +16,11 @@ from apps.markup.values import CharacterBudget, Limits, Skipped
 READ = "apps.markup.ingest:read_document"
 
 
-def limits() -> Limits:
-    chosen = settings.COGRAPH.markup
-    return Limits(
-        max_file_bytes=chosen.max_file_bytes,
-        parse_seconds=chosen.parse_seconds,
-        parse_memory_mb=chosen.parse_memory_mb,
-        max_nesting=chosen.max_nesting,
-        max_front_matter_bytes=chosen.max_front_matter_bytes,
-    )
-
-
 def read(
     pool: ParserPool, incoming: Sequence[Incoming], profile: CharacterBudget
 ) -> Iterator[tuple[Incoming, Ingested | Skipped]]:
     """Each text with what reading gave, in order. A file that breaks its reader costs itself only."""
-    bounds = limits()
+    bounds = settings.COGRAPH.markup
     payloads = [(entry.raw, entry.source_key, bounds, profile) for entry in incoming]
     for entry, result in zip(incoming, pool.run(READ, payloads), strict=True):
         if isinstance(result, Failure):
@@ -50,10 +39,10 @@ class _OnePool:
 
     def read(self, incoming: Incoming, profile: CharacterBudget) -> Ingested | Skipped:
         with self._lock:
-            if self._pool is None or self._limits != limits():
+            if self._pool is None or self._limits != settings.COGRAPH.markup:
                 if self._pool is not None:
                     self._pool.close()
-                self._limits = limits()
+                self._limits = settings.COGRAPH.markup
                 self._pool = ParserPool(self._limits)
             ((_, reading),) = read(self._pool, [incoming], profile)
             return reading

@@ -14,7 +14,7 @@ from apps.collections import links, trash
 from apps.collections.documents import Incoming, Outcome, profile_of, retitle, standing_of, store
 from apps.collections.models import Asset, Collection, DocumentVersion, StagedEntry, Upload
 from apps.collections.parse_warnings import sentence
-from apps.collections.reading import limits, read
+from apps.collections.reading import read
 from apps.collections.uploads import follow_up
 from apps.indexing.bulk import collector_paused
 from apps.jobs.models import ItemState, Job, Status
@@ -45,7 +45,7 @@ def run_upload(run: JobRun) -> None:
     waiting = [entry for entry in texts if entry.source_key not in current]
     done = len(entries) - len(waiting)
     run.progress("indexing", done, len(entries))
-    with ParserPool(limits()) as pool, run.on_stop(pool.close):
+    with ParserPool(settings.COGRAPH.markup) as pool, run.on_stop(pool.close):
         for portion in run.portions(waiting, size=PORTION_FILES, key=_content_id):
             for piece in _by_size(portion):
                 _store_piece(run, pool, collection, upload, piece, rechunk=rechunk)

@@ -12,27 +12,16 @@ import unicodedata
 from collections.abc import Iterable
 
 from apps.markup.links import candidates, joined
+from apps.markup.page_names import name_key
 
 MAX_SLUG = 128
-TEXT_ENDINGS = (".md", ".markdown", ".mdx", ".rst", ".txt")
 PAGE_ENDINGS = (".md", ".markdown", ".mdx")
 _SLUG = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-_BLANKS = re.compile(r"[\s_]+")
 _CROSS = re.compile(r"(?:(repo|collection)/)?([A-Za-z0-9][A-Za-z0-9._~/-]*):([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)")
 
 
 def is_slug(text: str) -> bool:
     return len(text) <= MAX_SLUG and _SLUG.fullmatch(text) is not None
-
-
-def key(text: str) -> str:
-    """The form in which names are compared: NFC, trimmed, case-folded, without the ending of a text format."""
-    folded = unicodedata.normalize("NFC", text).strip().casefold()
-    for ending in TEXT_ENDINGS:
-        if folded.endswith(ending) and len(folded) > len(ending):
-            folded = folded[: -len(ending)].rstrip()
-            break
-    return _BLANKS.sub("-", folded)
 
 
 def last_segment(text: str) -> str:
@@ -45,20 +34,20 @@ def folder_of(path: str) -> str:
 
 def page_names(*, uid: str, aliases: Iterable[str], path: str, label: str) -> tuple[str, ...]:
     """Every name that leads to a page."""
-    names = [("slug", uid), ("path", path), ("stem", key(last_segment(path))), ("label", key(label))]
-    names += [("alias", key(alias)) for alias in aliases]
+    names = [("slug", uid), ("path", path), ("stem", name_key(last_segment(path))), ("label", name_key(label))]
+    names += [("alias", name_key(alias)) for alias in aliases]
     return _written(names)
 
 
 def wanted_by_name(target: str, page_path: str) -> tuple[str, ...]:
     """What a wiki target or a front matter item may mean, first to try first."""
     target = unicodedata.normalize("NFC", target).strip()
-    whole = key(target)
+    whole = name_key(target)
     names = [("slug", target), ("slug", whole), ("alias", whole)]
     last = whole
     if "/" in target:
         names += [("path", path) for path in _paths(target, page_path)]
-        last = key(last_segment(target))
+        last = name_key(last_segment(target))
         names.append(("slug", last))
     return _written([*names, ("stem", last), ("label", whole), ("label", last)])
 
@@ -66,7 +55,7 @@ def wanted_by_name(target: str, page_path: str) -> tuple[str, ...]:
 def wanted_by_owner(target: str) -> tuple[str, ...]:
     """An owner without brackets is a page only by its slug or an alias; any other name is that of a team."""
     target = target.strip()
-    whole = key(target)
+    whole = name_key(target)
     return _written([("slug", target), ("slug", whole), ("alias", whole)])
 
 
@@ -84,7 +73,7 @@ def wanted_by_address(href: str, page_path: str) -> tuple[str, ...]:
 
 def dangling_uid(target: str) -> str | None:
     """The uid under which a target that leads nowhere is kept; None when it is no possible slug."""
-    uid = key(last_segment(target) if "/" in target else target)
+    uid = name_key(last_segment(target) if "/" in target else target)
     return uid if is_slug(uid) and not uid.isdigit() else None
 
 

@@ -81,11 +81,12 @@ class PageNames(Generic[P]):
 
 
 def name_key(name: str) -> str:
-    """One spelling of a name: NFC, case folded, without the ending of a text file, blanks and ``_`` as ``-``."""
+    """The form in which names are compared: NFC, trimmed, case folded, without the ending of a text file, blanks and
+    ``_`` as ``-``."""
     text = unicodedata.normalize("NFC", name).strip().casefold()
     for ending in _ENDINGS:
         if text.endswith(ending) and len(text) > len(ending):
-            text = text.removesuffix(ending)
+            text = text.removesuffix(ending).rstrip()
             break
     return _BLANKS.sub("-", text)
 

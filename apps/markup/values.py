@@ -41,7 +41,7 @@ class Limits:
     """What one file may cost. Sizes in bytes, memory in MiB, time in seconds of wall clock (``markup.md`` 1.7)."""
 
     max_file_bytes: int = 10_485_760
-    parse_seconds: float = 20.0
+    parse_seconds: float = 20
     parse_memory_mb: int = 1024
     max_nesting: int = 100
     max_front_matter_bytes: int = 65_536

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import Count, Q
-from django.http import HttpResponse
 
 from apps.access import rules
 from apps.access.admin_base import GrantAdmin, ReadOnlyAdmin
-from apps.access.admin_sources import SOURCE_ACTIONS, SourceAdmin, actor
+from apps.access.admin_sources import SOURCE_ACTIONS, SourceAdmin, actor, row_action
 from apps.access.rules import Right, Visibility
 from apps.access.viewers import viewer_of
 from apps.indexing.embedding.jobs import request as request_embedding
@@ -43,6 +42,11 @@ if TYPE_CHECKING:
     from apps.access.models import User
 
 Act = Callable[["User", Any], Any]
+
+
+def _writable(by: User, row: Repository) -> Repository:
+    held: Repository = Repository.objects.get_for(by, Right.WRITE, pk=row.pk)
+    return held
 
 
 @admin.register(Repository)
@@ -184,93 +188,58 @@ class RepositoryAdmin(SourceAdmin):
 
     # -- actions
 
-    @admin.action(description="Sync now")
-    def sync_now(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self._act(
-            request,
-            rows,
-            lambda by, row: registration.request_sync(repository=row, by=by),
-            done="{n} sync{s} queued.",
-            action="sync_now",
-            verb="Sync now",
-            sentence="A sync of each of these repositories will be queued.",
-        )
-
-    @admin.action(description="Re-chunk")
-    def chunk_anew(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self._act(
-            request,
-            rows,
-            lambda by, row: registration.request_chunk_anew(repository=row, by=by),
-            done="{n} sync{s} queued.",
-            action="chunk_anew",
-            verb="Re-chunk",
-            sentence="Every document of these repositories will be read and chunked again.",
-        )
-
-    @admin.action(description="Resolve links")
-    def resolve_links(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self._act(
-            request,
-            rows,
-            lambda by, row: enqueue("resolve_links", source=self._writable(by, row), by=by),
-            done="{n} job{s} queued.",
-            action="resolve_links",
-            verb="Resolve links",
-            sentence="All links of these repositories will be resolved again.",
-        )
-
-    @admin.action(description="Re-embed")
-    def embed_anew(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self._act(
-            request,
-            rows,
-            lambda by, row: request_embedding(self._writable(by, row), again=True, by=by),
-            done="{n} job{s} queued.",
-            action="embed_anew",
-            verb="Re-embed",
-            sentence="Every chunk of these repositories will be embedded anew; the present vectors answer until then.",
-        )
-
-    @admin.action(description="Re-link documents to code")
-    def link_symbols(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self._act(
-            request,
-            rows,
-            lambda by, row: request_link_symbols(repository=row, by=by),
-            done="{n} job{s} queued.",
-            action="link_symbols",
-            verb="Re-link",
-            sentence="Names in the documents of these repositories will be linked to symbols again; nothing is read.",
-        )
-
-    def _writable(self, by: User, row: Repository) -> Repository:
-        held: Repository = Repository.objects.get_for(by, Right.WRITE, pk=row.pk)
-        return held
-
-    @admin.action(description="Approve held deletions")
-    def approve_held(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self._act(
-            request,
-            rows,
-            lambda by, row: registration.approve_deletions(repository=row, by=by),
-            done="Deletions of {n} repositories approved.",
-            action="approve_held",
-            verb="Approve deletions",
-            sentence="The documents of these repositories whose deletion waits will be deleted for good.",
-        )
-
-    @admin.action(description="Discard held deletions")
-    def discard_held(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self._act(
-            request,
-            rows,
-            lambda by, row: registration.discard_deletions(repository=row, by=by),
-            done="Deletions of {n} repositories discarded.",
-            action="discard_held",
-            verb="Keep documents",
-            sentence="The documents of these repositories whose deletion waits will be kept.",
-        )
+    sync_now = row_action(
+        "sync_now",
+        "Sync now",
+        lambda by, row: registration.request_sync(repository=row, by=by),
+        done="{n} sync{s} queued.",
+        sentence="A sync of each of these repositories will be queued.",
+    )
+    chunk_anew = row_action(
+        "chunk_anew",
+        "Re-chunk",
+        lambda by, row: registration.request_chunk_anew(repository=row, by=by),
+        done="{n} sync{s} queued.",
+        sentence="Every document of these repositories will be read and chunked again.",
+    )
+    resolve_links = row_action(
+        "resolve_links",
+        "Resolve links",
+        lambda by, row: enqueue("resolve_links", source=_writable(by, row), by=by),
+        done="{n} job{s} queued.",
+        sentence="All links of these repositories will be resolved again.",
+    )
+    embed_anew = row_action(
+        "embed_anew",
+        "Re-embed",
+        lambda by, row: request_embedding(_writable(by, row), again=True, by=by),
+        done="{n} job{s} queued.",
+        sentence="Every chunk of these repositories will be embedded anew; the present vectors answer until then.",
+    )
+    link_symbols = row_action(
+        "link_symbols",
+        "Re-link documents to code",
+        lambda by, row: request_link_symbols(repository=row, by=by),
+        done="{n} job{s} queued.",
+        sentence="Names in the documents of these repositories will be linked to symbols again; nothing is read.",
+        verb="Re-link",
+    )
+    approve_held = row_action(
+        "approve_held",
+        "Approve held deletions",
+        lambda by, row: registration.approve_deletions(repository=row, by=by),
+        done="Deletions of {n} repositories approved.",
+        sentence="The documents of these repositories whose deletion waits will be deleted for good.",
+        verb="Approve deletions",
+    )
+    discard_held = row_action(
+        "discard_held",
+        "Discard held deletions",
+        lambda by, row: registration.discard_deletions(repository=row, by=by),
+        done="Deletions of {n} repositories discarded.",
+        sentence="The documents of these repositories whose deletion waits will be kept.",
+        verb="Keep documents",
+    )
 
 
 @admin.register(RepositoryDocument)

@@ -7,7 +7,6 @@ import json
 
 from django.conf import settings
 
-from apps.markup.values import Limits
 from apps.repos.code.reading import CODE_VERSION
 from apps.repos.discovery import Filters, Kind
 from apps.repos.models import Repository, RepositoryDocument, RepositoryFile
@@ -21,17 +20,6 @@ def filters_of(repository: Repository) -> Filters:
 
 def versions_of(repository: Repository) -> Versions:
     return Versions(parser=PARSER_VERSION, profile=repository.chunk_profile)
-
-
-def limits_of_settings() -> Limits:
-    markup = settings.COGRAPH.markup
-    return Limits(
-        max_file_bytes=markup.max_file_bytes,
-        parse_seconds=markup.parse_seconds,
-        parse_memory_mb=markup.parse_memory_mb,
-        max_nesting=markup.max_nesting,
-        max_front_matter_bytes=markup.max_front_matter_bytes,
-    )
 
 
 def digest_of(repository: Repository) -> str:

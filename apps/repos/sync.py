@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Sequence
 from typing import cast
 
+from django.conf import settings
 from django.utils import timezone
 
 from apps.access.redact import redact
@@ -33,7 +34,6 @@ from apps.repos.known import (
     filters_of,
     known_documents,
     known_files,
-    limits_of_settings,
     versions_of,
 )
 from apps.repos.models import Absence, FileState, Repository, RepositoryDocument, State
@@ -92,7 +92,7 @@ class _Sync:
         self.run = run
         self.repository = repository
         self.versions = versions_of(repository)
-        self.limits = limits_of_settings()
+        self.limits = settings.COGRAPH.markup
         self.recorder = Recorder(run, self.versions)
 
     @property

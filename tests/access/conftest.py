@@ -122,18 +122,6 @@ def world(shelves: None) -> World:
 
 
 @pytest.fixture
-def signed_in() -> Callable[[User], Client]:
-    """A client with a session of its own."""
-
-    def sign_in(user: User) -> Client:
-        client = Client()
-        client.force_login(user)
-        return client
-
-    return sign_in
-
-
-@pytest.fixture
 def with_token(db: None) -> Callable[..., Client]:
     """A client that sends a token with the given scopes."""
     from apps.access.tokens import create_token

@@ -25,7 +25,7 @@ from apps.access.models import User
 from apps.jobs.queue import enqueue
 from apps.jobs.worker import drain, run_job
 from apps.markup.values import WordWindow
-from apps.repos import files, known, links, read_stage, remotes, storing, sync
+from apps.repos import files, links, read_stage, remotes, storing, sync
 from apps.repos.git.blobs import blob_reader
 from apps.repos.git.listing import list_tree
 from apps.repos.models import RepositoryDocument, RepositoryDocumentChunk
@@ -128,7 +128,9 @@ def floor(repository: Any) -> tuple[float, float, float]:
     """The same work in its barest form."""
     clock = Clock()
     mirror = remotes.mirror(repository).directory
-    limits, profile = known.limits_of_settings(), WordWindow()
+    from django.conf import settings
+
+    limits, profile = settings.COGRAPH.markup, WordWindow()
     entries = list_tree(mirror, repository.synced_commit)
     with blob_reader(mirror) as blobs:
         for entry, raw in zip(entries, blobs.read_many([entry.blob for entry in entries]), strict=True):

@@ -25,7 +25,7 @@ Put = Callable[..., Any]
 pytestmark = pytest.mark.django_db
 
 
-def client_of(user: User) -> Client:
+def signed_in(user: User) -> Client:
     client = Client()
     client.force_login(user)
     return client
@@ -39,7 +39,7 @@ def test_access_fact_35_four_entries_refused_by_name(handbook: Collection, olga:
         link = zipfile.ZipInfo("link.md")
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(link, "/etc/passwd")
-    page = client_of(olga)
+    page = signed_in(olga)
     started = page.post(f"/docs/{handbook.pk}/upload", {"files": SimpleUploadedFile("z.zip", out.getvalue())})
     drain()
     said = page.get(started["Location"]).content.decode()
@@ -58,7 +58,7 @@ def test_access_fact_36_a_bomb_is_refused_whole_in_bounded_memory(handbook: Coll
             for _ in range(256):
                 entry.write(b"0" * (1 << 20))
     tracemalloc.start()
-    answer = client_of(olga).post(
+    answer = signed_in(olga).post(
         f"/api/md-collections/{handbook.pk}/documents/batch",
         {"archive": SimpleUploadedFile("bomb.zip", out.getvalue())},
     )
@@ -80,7 +80,7 @@ def test_access_fact_47_three_items_on_the_page_and_as_json(handbook: Collection
     ]
     job = stage_batch(collection=handbook, by=olga, entries=entries).job
     drain()
-    page = client_of(olga)
+    page = signed_in(olga)
     listed = page.get(f"/api/jobs/{job.pk}/items").json()["items"]
     found = {item["path"]: (item["state"], item["reason"], item["line"]) for item in listed}
     assert found == {
@@ -113,7 +113,7 @@ def test_access_fact_49_odd_bytes_cost_themselves_only(handbook: Collection, olg
     assert documents["latin.md"].title == "Übersicht" and documents["latin.md"].encoding_guessed
     assert (documents["empty.md"].state, documents["empty.md"].chunk_count) == ("empty", 0)
     assert Job.objects.get(pk=job.pk).status == "success"
-    page = client_of(olga)
+    page = signed_in(olga)
     for one in documents.values():
         for tab in ("preview", "raw", "metadata", "chunks"):
             assert page.get(f"{one.get_absolute_url()}?tab={tab}").status_code == 200, (one.source_key, tab)
@@ -124,7 +124,7 @@ def test_portal_fact_20_a_passage_of_a_private_collection(
 ) -> None:
     put("a.md", "# A\n\nsecret words")
     chunk = DocumentChunk.objects.get()
-    outsider = client_of(otto)
+    outsider = signed_in(otto)
     hidden, absent = outsider.get(f"/chunks/{chunk.pk}"), outsider.get("/chunks/123456789")
     assert (hidden.status_code, hidden.content) == (404, absent.content)
-    assert client_of(olga).get(f"/chunks/{chunk.pk}").status_code == 200
+    assert signed_in(olga).get(f"/chunks/{chunk.pk}").status_code == 200

@@ -31,7 +31,7 @@ def stan(db: None) -> User:
     return User.objects.create_user("stan", is_staff=True)
 
 
-def client_of(user: User) -> Client:
+def signed_in(user: User) -> Client:
     client = Client()
     client.force_login(user)
     return client
@@ -48,7 +48,7 @@ def test_portal_rule_41_every_model_is_registered_and_opens(put: Put, handbook: 
     assert all(admin.site.is_registered(model) for model in apps.get_app_config("collections").get_models())
     put("a.md", "# A\n\n[b](b.md)")
     drain()
-    boss = client_of(ada)
+    boss = signed_in(ada)
     for model in apps.get_app_config("collections").get_models():
         name = model._meta.model_name or ""
         assert boss.get(listing(name)).status_code == 200, name
@@ -70,7 +70,7 @@ def test_portal_fact_39_staff_sees_public_rows_only(
     put("secret.md", "# Secret")
     create_collection(by=olga, name="Open shelf", visibility="public")
     drain()
-    staff = client_of(stan)
+    staff = signed_in(stan)
     body = staff.get(listing("collection")).content.decode()
     assert "Open shelf" in body and "Handbook" not in body
     for name in MODELS:
@@ -90,7 +90,7 @@ def act(client: Client, action: str, rows: list[Collection], **data: Any) -> Any
 def test_portal_fact_40_acts_are_refused_row_by_row(stan: User, olga: User, readers: Group) -> None:
     mine = [create_collection(by=stan, name=name) for name in ("One", "Two")]
     open_shelf = create_collection(by=olga, name="Open shelf", visibility="public")
-    staff = client_of(stan)
+    staff = signed_in(stan)
     asked = act(staff, "embed_anew", [*mine, open_shelf])
     assert "will be embedded anew" in asked.content.decode() and not Job.objects.filter(kind="embed").exists()
     done = act(staff, "embed_anew", [*mine, open_shelf], confirmed="1").content.decode()
@@ -108,7 +108,7 @@ def test_portal_fact_40_acts_are_refused_row_by_row(stan: User, olga: User, read
 
 
 def test_forms_go_through_the_workflow(stan: User, ada: User, wim: User) -> None:
-    staff = client_of(stan)
+    staff = signed_in(stan)
     add = reverse("admin:collections_collection_add")
     answer = staff.post(add, {"name": "Shelf", "description": "d", "visibility": "private", "language": "english"})
     assert answer.status_code == 302
@@ -134,17 +134,17 @@ def test_forms_go_through_the_workflow(stan: User, ada: User, wim: User) -> None
     wim.is_staff = True
     wim.save()
     grant(source=made, to=wim, level="write", by=stan)
-    assert client_of(wim).post(change, {**form, "name": "Mine", "description": "f"}).status_code == 302
+    assert signed_in(wim).post(change, {**form, "name": "Mine", "description": "f"}).status_code == 302
     made.refresh_from_db()
     assert (made.name, made.description) == ("Shelf", "f")
     delete = reverse("admin:collections_collection_delete", args=[made.pk])
-    assert client_of(wim).post(delete, {"post": "yes"}).status_code == 403
+    assert signed_in(wim).post(delete, {"post": "yes"}).status_code == 403
     assert staff.post(delete, {"post": "yes"}).status_code == 302
     assert not Collection.objects.visible_to(ada).exists()
 
 
 def test_portal_fact_41_the_list_does_not_grow_in_queries(ada: User, put: Put) -> None:
-    boss = client_of(ada)
+    boss = signed_in(ada)
 
     def count() -> int:
         boss.get(listing("collection"))

@@ -23,18 +23,8 @@ JSON = "application/json"
 
 
 @pytest.fixture
-def client_of() -> Callable[[User], Client]:
-    def sign_in(user: User) -> Client:
-        client = Client()
-        client.force_login(user)
-        return client
-
-    return sign_in
-
-
-@pytest.fixture
-def api(olga: User, client_of: Callable[[User], Client]) -> Client:
-    return client_of(olga)
+def api(olga: User, signed_in: Callable[[User], Client]) -> Client:
+    return signed_in(olga)
 
 
 def address(collection: Collection, rest: str = "") -> str:
@@ -121,22 +111,22 @@ def test_one_file_as_multipart(api: Client, handbook: Collection) -> None:
     assert Document.objects.get().text == "# Ü"
 
 
-def test_api_fact_05_etag(api: Client, handbook: Collection, client_of: Any, otto: User) -> None:
+def test_api_fact_05_etag(api: Client, handbook: Collection, signed_in: Any, otto: User) -> None:
     place = api.post(address(handbook, "/documents"), {"source_key": "a.md", "content": "# A"}, content_type=JSON)[
         "Location"
     ]
     tag = api.get(place)["ETag"]
     assert api.get(place, headers={"If-None-Match": tag}).status_code == 304
-    assert client_of(otto).get(place, headers={"If-None-Match": tag}).status_code == 404
+    assert signed_in(otto).get(place, headers={"If-None-Match": tag}).status_code == 404
     api.post(address(handbook, "/documents"), {"source_key": "a.md", "content": "# B"}, content_type=JSON)
     assert api.get(place, headers={"If-None-Match": tag}).status_code == 200
 
 
-def test_collections_fact_48_hidden_is_absent(api: Client, handbook: Collection, client_of: Any, otto: User) -> None:
+def test_collections_fact_48_hidden_is_absent(api: Client, handbook: Collection, signed_in: Any, otto: User) -> None:
     place = api.post(address(handbook, "/documents"), {"source_key": "a.md", "content": "# A"}, content_type=JSON)[
         "Location"
     ]
-    outsider = client_of(otto)
+    outsider = signed_in(otto)
     unknown = f"/api/md-collections/{uuid.uuid4()}"
     for hidden in (address(handbook), address(handbook, "/documents"), place, place + "/chunks"):
         absent = hidden.replace(address(handbook), unknown)
@@ -149,9 +139,9 @@ def test_collections_fact_48_hidden_is_absent(api: Client, handbook: Collection,
     assert outsider.get("/api/md-collections").json()["total"] == 0
 
 
-def test_api_facts_20_and_21_rights(handbook: Collection, client_of: Any, olga: User, wim: User, otto: User) -> None:
+def test_api_facts_20_and_21_rights(handbook: Collection, signed_in: Any, olga: User, wim: User, otto: User) -> None:
     grant(source=handbook, to=wim, level="read", by=olga)
-    reader = client_of(wim)
+    reader = signed_in(wim)
     document = {"source_key": "a.md", "content": "# A"}
     assert reader.post(address(handbook, "/documents"), document, content_type=JSON).status_code == 403
     grant(source=handbook, to=wim, level="write", by=olga)
@@ -159,7 +149,7 @@ def test_api_facts_20_and_21_rights(handbook: Collection, client_of: Any, olga: 
     assert reader.delete(address(handbook)).status_code == 403
     assert reader.patch(address(handbook), {"description": "by a writer"}, content_type=JSON).status_code == 200
     assert reader.patch(address(handbook), {"name": "B"}, content_type=JSON).status_code == 403
-    assert client_of(otto).delete(address(handbook)).status_code == 404
+    assert signed_in(otto).delete(address(handbook)).status_code == 404
 
 
 def test_api_fact_26_empty_documents(api: Client, handbook: Collection) -> None:

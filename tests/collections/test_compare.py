@@ -17,13 +17,13 @@ from apps.collections.curation import create_collection, update_collection
 from apps.collections.models import Collection, Document, DocumentChunk
 from apps.collections.trash import trash_document
 from apps.jobs.worker import drain
-from tests.collections.test_pages import HOSTILE, client_of, loud_templates, page, queries, text
+from tests.collections.test_pages import HOSTILE, page, queries, text
 
 Put = Callable[..., Any]
 Find = Callable[[str], Document]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loud_templates")]
-__all__ = ["client_of", "loud_templates", "page"]
+__all__ = ["page"]
 
 
 def long(*words: str) -> str:
@@ -149,11 +149,11 @@ def test_a_rewritten_book_is_cut_and_the_patch_holds_all(page: Client, put: Put,
 
 
 def test_hidden_versions_answer_as_absent_ones(
-    page: Client, put: Put, document: Find, handbook: Collection, client_of: Any, otto: User, olga: User
+    page: Client, put: Put, document: Find, handbook: Collection, signed_in: Any, otto: User, olga: User
 ) -> None:
     put("a.md", "# A secret")
     put("a.md", "# A")
-    held, outsider = document("a.md"), client_of(otto)
+    held, outsider = document("a.md"), signed_in(otto)
     absent = outsider.get(f"/docs/{uuid.uuid4()}").content
     for raw in (False, True):
         answer = outsider.get(address(held, "?from=1&to=2", raw=raw))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings as django_settings
 from django_q.models import OrmQ
 
 from apps.access.models import User
@@ -16,25 +14,15 @@ from apps.collections.curation import create_collection
 from apps.collections.models import Collection, Document, DocumentChunk, DocumentLink
 from apps.collections.uploads import stage_batch
 from apps.jobs.models import Job, Suspect
-from tests.jobs.conftest import LEASE, RENEW, SWEEP, Workers, finished
+from tests.jobs.conftest import Workers, breakable_workers, finished
 
 pytestmark = [pytest.mark.workers, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
 def workers(transactional_db: None, tmp_path: Path, monkeypatch: Any) -> Iterator[Workers]:
-    jobs = replace(django_settings.COGRAPH.jobs, lease_seconds=LEASE, renew_seconds=RENEW, sweep_seconds=SWEEP)
-    monkeypatch.setattr(django_settings, "COGRAPH", replace(django_settings.COGRAPH, jobs=jobs))
-    (tmp_path / "break").mkdir()
-    started = Workers(tmp_path / "break")
-    started.environment |= {
-        "DJANGO_SETTINGS_MODULE": "tests.repos.worker_settings",
-        "COGRAPH_DATA_DIR": str(tmp_path / "var"),
-        "COGRAPH_EMBEDDING__BACKEND": "none",
-    }
-    started.start()
-    yield started
-    started.stop()
+    with breakable_workers(tmp_path, monkeypatch) as started:
+        yield started
 
 
 def digest(collection: Collection) -> list[Any]:

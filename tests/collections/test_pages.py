@@ -6,14 +6,13 @@ import io
 import re
 import uuid
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
-from django.template import engines
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -25,7 +24,6 @@ from apps.collections.trash import trash_document
 from apps.collections.uploads import stage_archive, upload_document
 from apps.jobs.models import Job
 from apps.jobs.worker import drain
-from tests.portal.conftest import Loud
 
 Put = Callable[..., Any]
 Find = Callable[[str], Document]
@@ -36,27 +34,8 @@ TABS = ("preview", "raw", "metadata", "chunks")
 
 
 @pytest.fixture
-def loud_templates() -> Iterator[None]:
-    engine = engines["django"].engine  # type: ignore[attr-defined]
-    before = engine.string_if_invalid
-    engine.string_if_invalid = Loud("invalid")
-    yield
-    engine.string_if_invalid = before
-
-
-@pytest.fixture
-def client_of() -> SignIn:
-    def sign_in(user: User) -> Client:
-        client = Client()
-        client.force_login(user)
-        return client
-
-    return sign_in
-
-
-@pytest.fixture
-def page(olga: User, client_of: SignIn) -> Client:
-    return client_of(olga)
+def page(olga: User, signed_in: SignIn) -> Client:
+    return signed_in(olga)
 
 
 def text(response: Any) -> str:
@@ -295,7 +274,7 @@ def test_collections_fact_43_no_name_of_another_collection(page: Client, put: Pu
 
 
 def test_collections_fact_48_hidden_is_absent_on_every_page(
-    page: Client, put: Put, document: Find, handbook: Collection, client_of: SignIn, otto: User
+    page: Client, put: Put, document: Find, handbook: Collection, signed_in: SignIn, otto: User
 ) -> None:
     put("a.md", "# A")
     drain()
@@ -304,7 +283,7 @@ def test_collections_fact_48_hidden_is_absent_on_every_page(
     )
     job = Job.objects.filter(source_id=handbook.pk).first()
     assert job is not None
-    outsider, nobody = client_of(otto), uuid.uuid4()
+    outsider, nobody = signed_in(otto), uuid.uuid4()
     held = document("a.md").get_absolute_url()
     asset = Asset.objects.get().get_absolute_url()
     base = f"/docs/{handbook.pk}"
@@ -326,11 +305,11 @@ def test_collections_fact_48_hidden_is_absent_on_every_page(
 
 
 def test_collections_fact_49_a_member_of_a_group_follows_a_citation(
-    put: Put, document: Find, handbook: Collection, client_of: SignIn, otto: User, olga: User, readers: Group
+    put: Put, document: Find, handbook: Collection, signed_in: SignIn, otto: User, olga: User, readers: Group
 ) -> None:
     put("a.md", "# A\n\n## Set up\n\ntext")
     otto.groups.add(readers)
-    member, address = client_of(otto), document("a.md").get_absolute_url()
+    member, address = signed_in(otto), document("a.md").get_absolute_url()
     assert member.get(address).status_code == 404
     grant(source=handbook, to=readers, level="read", by=olga)
     assert 'id="set-up"' in text(member.get(address))
@@ -344,11 +323,11 @@ def test_collections_fact_49_a_member_of_a_group_follows_a_citation(
 
 
 def test_trash_restore_and_purge(
-    page: Client, put: Put, document: Find, handbook: Collection, client_of: SignIn, wim: User, olga: User
+    page: Client, put: Put, document: Find, handbook: Collection, signed_in: SignIn, wim: User, olga: User
 ) -> None:
     grant(source=handbook, to=wim, level="write", by=olga)
     put("a.md", "# A")
-    held, writer = document("a.md"), client_of(wim)
+    held, writer = document("a.md"), signed_in(wim)
     assert writer.post(f"{held.get_absolute_url()}/trash").status_code == 302
     assert writer.get(held.get_absolute_url()).status_code == 404
     body = text(writer.get(f"/docs/{handbook.pk}/trash"))
@@ -363,14 +342,14 @@ def test_trash_restore_and_purge(
 
 
 def test_settings_by_right(
-    page: Client, handbook: Collection, client_of: SignIn, wim: User, otto: User, olga: User, ada: User
+    page: Client, handbook: Collection, signed_in: SignIn, wim: User, otto: User, olga: User, ada: User
 ) -> None:
     path = f"/docs/{handbook.pk}/settings"
     grant(source=handbook, to=wim, level="write", by=olga)
-    body = text(client_of(wim).get(path))
+    body = text(signed_in(wim).get(path))
     assert "Re-embed" in body and "Delete collection" not in body and "Who may read" not in body
-    assert client_of(wim).post(path, {"act": "about", "description": "New."}).status_code == 302
-    assert client_of(wim).post(path, {"act": "name", "name": "Mine"}).status_code == 403
+    assert signed_in(wim).post(path, {"act": "about", "description": "New."}).status_code == 302
+    assert signed_in(wim).post(path, {"act": "name", "name": "Mine"}).status_code == 403
     assert page.post(path, {"act": "name", "name": "Hand book"}).status_code == 302
     assert (
         page.post(path, {"act": "profile", "max_chars": "600", "min_chars": "50", "max_chunks": "9"}).status_code == 302
@@ -389,7 +368,7 @@ def test_settings_by_right(
     assert page.post(path, {"act": "language", "language": "german"}).status_code == 302
     assert page.post(path, {"act": "nothing"}).status_code == 422
     for act in ("re-embed", "re-chunk", "links"):
-        assert client_of(wim).post(f"/docs/{handbook.pk}/upkeep", {"act": act}).status_code == 302
+        assert signed_in(wim).post(f"/docs/{handbook.pk}/upkeep", {"act": act}).status_code == 302
     drain()
     assert page.post(path, {"act": "delete", "confirm": "no"}).status_code == 422
     assert page.post(path, {"act": "delete", "confirm": "Hand book"})["Location"] == "/docs"

@@ -133,6 +133,22 @@ def workers(worker_processes, transactional_db, own_kinds, monkeypatch):
     worker_processes.calm()
 
 
+@contextlib.contextmanager
+def breakable_workers(folder, monkeypatch):
+    """Workers without an embedder that end where a file below ``folder`` tells them to, for kinds of other rooms."""
+    monkeypatch.setattr(settings, "COGRAPH", _short(settings.COGRAPH))
+    (folder / "break").mkdir()
+    started = Workers(folder / "break")
+    started.environment |= {
+        "DJANGO_SETTINGS_MODULE": "tests.repos.worker_settings",
+        "COGRAPH_DATA_DIR": str(folder / "var"),
+        "COGRAPH_EMBEDDING__BACKEND": "none",
+    }
+    started.start()
+    yield started
+    started.stop()
+
+
 def _short(configuration):
     from dataclasses import replace
 

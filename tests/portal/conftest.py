@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.template import engines
 
 from apps.jobs.models import Job
 from apps.jobs.worker import run_job
 from apps.repos.models import Repository, RepositoryDocument
 from apps.repos.registration import register_repository, request_sync
 from tests.portal.worlds import World, build, commit, make_document, make_job, make_repository, upstream_of
-
-
-class Loud(str):
-    """Takes the place of Django's silent empty string."""
-
-    def __contains__(self, key: object) -> bool:
-        return True
-
-    def __mod__(self, variable: object) -> str:
-        raise AssertionError(f"a template asks for {variable}, which is not there")
-
-
-@pytest.fixture
-def loud_templates() -> Iterator[None]:
-    engine = engines["django"].engine  # type: ignore[attr-defined]
-    before = engine.string_if_invalid
-    engine.string_if_invalid = Loud("invalid")
-    yield
-    engine.string_if_invalid = before
 
 
 @pytest.fixture

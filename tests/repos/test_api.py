@@ -28,18 +28,8 @@ JSON = "application/json"
 
 
 @pytest.fixture
-def client_of() -> Callable[[User], Client]:
-    def sign_in(user: User) -> Client:
-        client = Client()
-        client.force_login(user)
-        return client
-
-    return sign_in
-
-
-@pytest.fixture
-def api(admin: User, client_of: Callable[[User], Client]) -> Client:
-    return client_of(admin)
+def api(admin: User, signed_in: Callable[[User], Client]) -> Client:
+    return signed_in(admin)
 
 
 @pytest.fixture
@@ -123,9 +113,9 @@ def test_if_match_guards_a_change(api: Client, public_names: None) -> None:
     assert api.patch(place, {"description": "y"}, content_type=JSON, headers={"If-Match": tag}).status_code == 412
 
 
-def test_api_fact_22_who_may_register(api: Client, client_of: Any, otto: User, public_names: None) -> None:
+def test_api_fact_22_who_may_register(api: Client, signed_in: Any, otto: User, public_names: None) -> None:
     asked = {"git_url": "https://example.com/acme/site"}
-    assert client_of(otto).post("/api/repos", asked, content_type=JSON).status_code == 403
+    assert signed_in(otto).post("/api/repos", asked, content_type=JSON).status_code == 403
     assert api.post("/api/repos", asked, content_type=JSON).status_code == 201
     again = api.post("/api/repos", {"git_url": "https://example.com/Acme/Site.git"}, content_type=JSON)
     assert again.status_code == 409
@@ -144,7 +134,7 @@ def test_api_fact_23_slug(api: Client, public_names: None) -> None:
     assert api.get(made["Location"] + "/").status_code == 404
 
 
-def test_documents_chunks_and_etag(upstream: Any, portal: Any, api: Client, client_of: Any, otto: User) -> None:
+def test_documents_chunks_and_etag(upstream: Any, portal: Any, api: Client, signed_in: Any, otto: User) -> None:
     upstream.commit(FILES)
     repository, _ = portal.synced(upstream, visibility="private")
     listed = api.get(at(repository, "/documents")).json()
@@ -170,7 +160,7 @@ def test_documents_chunks_and_etag(upstream: Any, portal: Any, api: Client, clie
 
     tag = found["ETag"]
     assert api.get(place, headers={"If-None-Match": tag}).status_code == 304
-    assert client_of(otto).get(place, headers={"If-None-Match": tag}).status_code == 404
+    assert signed_in(otto).get(place, headers={"If-None-Match": tag}).status_code == 404
     upstream.commit({"docs/setup.md": "# Set up\n\nAnew.\n"})
     portal.sync(repository)
     assert api.get(place, headers={"If-None-Match": tag}).status_code == 200
@@ -269,12 +259,12 @@ def test_api_fact_25_paths_without_text(upstream: Any, portal: Any, api: Client)
 
 
 def test_api_fact_19_and_20_sync_and_rights(
-    upstream: Any, portal: Any, api: Client, client_of: Any, wim: User, otto: User
+    upstream: Any, portal: Any, api: Client, signed_in: Any, wim: User, otto: User
 ) -> None:
     upstream.commit({"a.md": "# A"})
     repository, _ = portal.synced(upstream, visibility="private")
     grant(source=repository, to=wim, level="read", by=portal.admin)
-    reader, outsider = client_of(wim), client_of(otto)
+    reader, outsider = signed_in(wim), signed_in(otto)
     for act in ("/sync", "/re-chunk", "/re-embed"):
         assert reader.post(at(repository, act)).status_code == 403
         assert outsider.post(at(repository, act)).status_code == 404
@@ -347,11 +337,11 @@ def test_held_deletions(upstream: Any, portal: Any, api: Client) -> None:
     assert (nothing.status_code, nothing.json()["field"]) == (422, "documents")
 
 
-def test_grants(upstream: Any, portal: Any, client_of: Any, wim: User, otto: User) -> None:
+def test_grants(upstream: Any, portal: Any, signed_in: Any, wim: User, otto: User) -> None:
     olga = User.objects.create_user("olga")
     repository = portal.add(upstream, owner=olga)
     Group.objects.create(name="docs / people")
-    owner, reader = client_of(olga), client_of(wim)
+    owner, reader = signed_in(olga), signed_in(wim)
     made = owner.put(at(repository, "/grants/user/wim"), {"level": "write"}, content_type=JSON)
     assert (made.status_code, made.json()["level"], made.json()["granted_by"]) == (200, "write", "olga")
     assert owner.put(at(repository, "/grants/group/docs / people"), {"level": "read"}, content_type=JSON).json()["kind"]
@@ -361,7 +351,7 @@ def test_grants(upstream: Any, portal: Any, client_of: Any, wim: User, otto: Use
     ]
     assert reader.get(at(repository, "/grants")).status_code == 403
     assert reader.put(at(repository, "/grants/user/otto"), {"level": "read"}, content_type=JSON).status_code == 403
-    assert client_of(otto).get(at(repository, "/grants")).status_code == 404
+    assert signed_in(otto).get(at(repository, "/grants")).status_code == 404
     assert owner.put(at(repository, "/grants/user/nobody"), {"level": "read"}, content_type=JSON).status_code == 404
     assert owner.put(at(repository, "/grants/user/wim"), {"level": "admin"}, content_type=JSON).status_code == 422
     assert owner.delete(at(repository, "/grants/user/wim")).status_code == 204

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings as django_settings
 
 from apps.access.models import User
 from apps.jobs.models import Job, Suspect
@@ -20,7 +18,7 @@ from apps.repos.models import (
     RepositoryFile,
 )
 from apps.repos.registration import request_sync
-from tests.jobs.conftest import LEASE, RENEW, SWEEP, Workers, finished
+from tests.jobs.conftest import Workers, breakable_workers, finished
 from tests.repos.conftest import Portal, Upstream
 
 pytestmark = [pytest.mark.workers, pytest.mark.django_db(transaction=True)]
@@ -28,18 +26,8 @@ pytestmark = [pytest.mark.workers, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def workers(transactional_db: None, tmp_path: Path, monkeypatch: Any) -> Iterator[Workers]:
-    jobs = replace(django_settings.COGRAPH.jobs, lease_seconds=LEASE, renew_seconds=RENEW, sweep_seconds=SWEEP)
-    monkeypatch.setattr(django_settings, "COGRAPH", replace(django_settings.COGRAPH, jobs=jobs))
-    (tmp_path / "break").mkdir()
-    started = Workers(tmp_path / "break")
-    started.environment |= {
-        "DJANGO_SETTINGS_MODULE": "tests.repos.worker_settings",
-        "COGRAPH_DATA_DIR": str(tmp_path / "var"),
-        "COGRAPH_EMBEDDING__BACKEND": "none",
-    }
-    started.start()
-    yield started
-    started.stop()
+    with breakable_workers(tmp_path, monkeypatch) as started:
+        yield started
 
 
 def digest(repository: Repository) -> list[Any]:

@@ -14,11 +14,12 @@ from apps.knowledge_graph.linting.values import (
     LintPage,
     Place,
 )
-from apps.knowledge_graph.naming import key, last_segment
+from apps.knowledge_graph.naming import last_segment
 from apps.knowledge_graph.resolution import fits_folder
 from apps.knowledge_graph.vocabulary import FOLDERS, INVALIDATED_BY, OUT_OF_FORCE, PROJECT, SUPERSEDES
 from apps.markup.anchors import match_fragment
 from apps.markup.nearest import NearestNames
+from apps.markup.page_names import name_key
 
 
 def check(given: LintInput) -> list[GraphFinding]:
@@ -88,7 +89,7 @@ class _View:
         """Rows of one page that name the same thing, in the order of the text."""
         groups: defaultdict[tuple[int, str], list[LintEvidence]] = defaultdict(list)
         for row in rows:
-            groups[row.page, row.edge_uid.rpartition(">")[2] if row.edge_uid else key(row.target)].append(row)
+            groups[row.page, row.edge_uid.rpartition(">")[2] if row.edge_uid else name_key(row.target)].append(row)
         for (page, _), group in groups.items():
             group.sort(key=lambda row: (row.line, row.column))
             yield self.pages[page], group
@@ -138,10 +139,10 @@ def _aliases(view: _View) -> Iterator[GraphFinding]:
     bearers: defaultdict[str, set[str]] = defaultdict(set)
     for page in view.bearing.values():
         for alias in page.aliases:
-            bearers[key(alias)].add(page.uid)
+            bearers[name_key(alias)].add(page.uid)
     for page in view.bearing.values():
         for alias in page.aliases:
-            name = key(alias)
+            name = name_key(alias)
             others = sorted(bearers[name] - {page.uid})
             if name in view.bearing and name != page.uid:
                 message = f"alias {alias!r} is the slug of {view.bearing[name].path}; the slug wins"
@@ -164,7 +165,7 @@ def _projects(view: _View) -> Iterator[GraphFinding]:
 def _targets(view: _View) -> Iterator[GraphFinding]:
     """KG105 and KG107: edges to pages that are missing, or out of force."""
     slugs = NearestNames(view.bearing)
-    stems = {key(last_segment(path)): path for path in view.given.plain_paths}
+    stems = {name_key(last_segment(path)): path for path in view.given.plain_paths}
     for page, group in view.by_target(row for row in view.evidence if row.edge_uid):
         edge = view.edge.get(group[0].edge_uid or "")
         node = view.nodes.get(edge.to_uid) if edge else None
@@ -209,7 +210,7 @@ def _names(view: _View) -> Iterator[GraphFinding]:
             nearest = known.find(first.target)
             message = f"{first.target!r} names no page"
             hint = f"did you mean {nearest}?" if nearest else ""
-        yield view.finding("KG106", page, message, row=first, hint=hint, names=key(first.target),
+        yield view.finding("KG106", page, message, row=first, hint=hint, names=name_key(first.target),
                            related=view.others(page, group))  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 import numpy as np
+from django.conf import settings
 from django.db import connection
 from numpy.typing import NDArray
 
@@ -16,7 +17,7 @@ from apps.indexing.serving import active_profile
 from apps.indexing.stores import stores_of
 from apps.knowledge_graph.models import GraphSource, Node
 from apps.knowledge_graph.proposing.values import ProposerPage
-from apps.knowledge_graph.storing.documents import limits, load_documents
+from apps.knowledge_graph.storing.documents import load_documents
 from apps.markup.parsing import parse
 from apps.markup.values import Block, Decoded, ParsedDocument
 from apps.repos.models_code import ChunkMention
@@ -35,7 +36,7 @@ def gather(graph: GraphSource) -> list[ProposerPage]:
     found: list[ProposerPage] = []
     for document in load_documents(kind, sorted(documents)):
         node = documents[document.id]
-        parsed = parse(Decoded(document.text, "utf-8"), document.path, limits())
+        parsed = parse(Decoded(document.text, "utf-8"), document.path, settings.COGRAPH.markup)
         found.append(
             ProposerPage(
                 node.node_uid,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from apps.collections import catalogue as collections
@@ -26,34 +26,20 @@ def doc_page(call: Call) -> Reply:
     repository = repos.repository_at(call.viewer, call["repository"])
     place = repos.document_at(call.viewer, repository, call["page"])
     document = place.document
-    sections = sections_of(document.structure.get("headings", ()), document.text)
-    section, text = _section(sections, call["section"] or place.anchor, document.text, document.path)
-    extras = [] if call["cursor"] else _around_page(call, repository, document, sections, section)
-    if document.absence:
-        extras.append(f"note: {document.get_absence_display()}.")
-    page = text_page(
-        call,
-        text,
-        bound_to={"document": str(document.pk), "hash": document.content_hash},
-        label="markdown",
-        room=beside(call.room, extras),
-        advice=_advice(sections, section),
-        first_line=section.start_line if section else 1,
-    )
-    return _reply(
+
+    def extras(sections: Sequence[Section], section: Section | None) -> list[str]:
+        told = [] if call["cursor"] else _around_page(call, repository, document, sections, section)
+        return [*told, f"note: {document.get_absence_display()}."] if document.absence else told
+
+    return _document(
         call,
         repository,
-        head=_head(document.title, document.path, section, text, document.line_count),
-        page=page,
-        closing=[*page.notes, *extras],
-        meta={
-            "document": str(document.pk),
-            "path": document.path,
-            "slug": document.slug,
-            "commit": repository.synced_commit,
-            "section": section.anchor if section else None,
-            "sections": [_section_meta(one) for one in sections[:100]],
-        },
+        place,
+        path=document.path,
+        headings=document.structure.get("headings", ()),
+        digest=document.content_hash,
+        extras=extras,
+        meta={"path": document.path, "slug": document.slug, "commit": repository.synced_commit},
     )
 
 
@@ -85,28 +71,56 @@ def collection_document(call: Call) -> Reply:
     place = collections.document_at(call.viewer, collection, call["document"])
     document = place.document
     headings = document.parsed.get("heading_tree", ())
-    sections = sections_of(headings if isinstance(headings, list) else (), document.text)
-    section, text = _section(sections, call["section"] or place.anchor, document.text, document.source_key)
-    extras = [] if call["cursor"] else _around_document(document, sections, section)
+
+    def extras(sections: Sequence[Section], section: Section | None) -> list[str]:
+        return [] if call["cursor"] else _around_document(document, sections, section)
+
+    return _document(
+        call,
+        collection,
+        place,
+        path=document.source_key,
+        headings=headings if isinstance(headings, list) else (),
+        digest=bytes(document.content_hash).hex(),
+        extras=extras,
+        meta={"source_key": document.source_key, "version": document.version},
+    )
+
+
+def _document(
+    call: Call,
+    source: Any,
+    place: Any,
+    *,
+    path: str,
+    headings: Sequence[Any],
+    digest: str,
+    extras: Callable[[Sequence[Section], Section | None], list[str]],
+    meta: dict[str, Any],
+) -> Reply:
+    """A document of either room, whole or one section of it, with what ``extras`` tells beside the text."""
+    document = place.document
+    sections = sections_of(headings, document.text)
+    section, text = _section(sections, call["section"] or place.anchor, document.text, path)
+    beside_it = extras(sections, section)
     page = text_page(
         call,
         text,
-        bound_to={"document": str(document.pk), "hash": bytes(document.content_hash).hex()},
+        bound_to={"document": str(document.pk), "hash": digest},
         label="markdown",
-        room=beside(call.room, extras),
+        room=beside(call.room, beside_it),
         advice=_advice(sections, section),
         first_line=section.start_line if section else 1,
     )
     return _reply(
         call,
-        collection,
-        head=_head(document.title, document.source_key, section, text, document.line_count),
+        source,
+        head=_head(document.title, path, section, text, document.line_count),
         page=page,
-        closing=[*page.notes, *extras],
+        closing=[*page.notes, *beside_it],
         meta={
             "document": str(document.pk),
-            "source_key": document.source_key,
-            "version": document.version,
+            **meta,
             "section": section.anchor if section else None,
             "sections": [_section_meta(one) for one in sections[:100]],
         },
