@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from apps.collections.models import Collection, Document, DocumentLink, LinkState
 from apps.collections.page_body import reason_words
-from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning
+from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning, told_of
 from apps.indexing.findings import Finder, Finding, register_finder
 
 if TYPE_CHECKING:
@@ -24,17 +24,17 @@ def register() -> None:
 def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
     """Findings in the reader's scope. Links still to be looked at are no findings."""
     documents: Any = Document.objects.visible_to(viewer).filter(collection=source.pk)
-    found = documents.exclude(warnings=[]).order_by("source_key").values_list("pk", "source_key", "warnings")
-    for pk, key, warnings in found:
-        for row in warnings:
-            yield of_warning(row, key, pk)
     own: Any = DocumentLink.objects.filter(document__in=documents.values("pk"), state__in=FAULTS)
     rows = list(
         own.order_by("document__source_key", "id").values_list(
             "document_id", "document__source_key", "href", "lines", "state", "reason", "candidates", "suggestion"
         )
     )
-    texts = dict(documents.filter(pk__in={document for document, *_ in rows}).values_list("pk", "text")) if rows else {}
+    texts: dict[Any, str] = {}
+    for pk, key, warnings, text in told_of(documents, {row[0] for row in rows}, "source_key"):
+        texts[pk] = text
+        for warning in warnings:
+            yield of_warning(warning, key, pk)
     lines_of = {pk: text.split("\n") for pk, text in texts.items()}
     for document, key, href, lines, state, reason, candidates, suggestion in rows:
         for line in lines or [1]:

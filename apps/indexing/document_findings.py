@@ -1,13 +1,15 @@
-"""Findings that documents of every kind of source share: what parsing found odd, and links that lead nowhere. Pure."""
+"""Findings that documents of every kind of source share: what parsing found odd, and links that lead nowhere."""
 
 from __future__ import annotations
 
 import hashlib
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
+
+from django.db.models import Case, Q, QuerySet, TextField, Value, When
 
 from apps.indexing.findings import Finding, Patch, Severity
 
@@ -72,6 +74,14 @@ class BrokenLink:
     near: str = ""
     moved_to: str = ""
     line_text: str = ""
+
+
+def told_of(documents: QuerySet[Any], linking: Collection[UUID], path: str) -> QuerySet[Any, Any]:
+    """(id, path, parse warnings, text) of the documents that have something to tell, by path; the text is that of
+    ``linking``, whose links lead nowhere, and empty for the others."""
+    told = documents.filter(~Q(warnings=[]) | Q(pk__in=linking))
+    text = Case(When(pk__in=linking, then="text"), default=Value(""), output_field=TextField())
+    return told.order_by(path).values_list("pk", path, "warnings", text)
 
 
 def of_warning(row: Mapping[str, Any], path: str, document_id: UUID) -> Finding:

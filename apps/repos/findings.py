@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning
+from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning, told_of
 from apps.indexing.findings import Finder, Finding, register_finder
 from apps.repos.models import (
     LinkState,
@@ -30,27 +30,24 @@ def register() -> None:
 
 def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
     """Findings in the reader's scope; what a link leads to stays within its repository, so nothing hidden shows."""
-    documents = RepositoryDocument.objects.visible_to(viewer).filter(repository=source.pk)
-    for pk, path, warnings in documents.exclude(warnings=[]).order_by("path").values_list("pk", "path", "warnings"):
-        for row in warnings:
-            yield of_warning(row, path, pk)
-    yield from _links(viewer, source)
-
-
-def _links(viewer: Viewer, source: Source) -> Iterator[Finding]:
     own: Any = RepositoryDocumentLink.objects.visible_to(viewer).filter(repository=source.pk, state__in=FAULTS)
     rows = list(
         own.order_by("document__path", "id").values_list(
             "document_id", "document__path", "href", "path", "lines", "state", "candidates", "suggestion"
         )
     )
+    documents = RepositoryDocument.objects.visible_to(viewer).filter(repository=source.pk)
+    texts: dict[Any, str] = {}
+    for pk, path, warnings, text in told_of(documents, {row[0] for row in rows}, "path"):
+        texts[pk] = text
+        for warning in warnings:
+            yield of_warning(warning, path, pk)
+    yield from _links(viewer, source, rows, texts)
+
+
+def _links(viewer: Viewer, source: Source, rows: list[Any], texts: dict[Any, str]) -> Iterator[Finding]:
     if not rows:
         return
-    texts = dict(
-        RepositoryDocument.objects.visible_to(viewer)
-        .filter(pk__in={document for document, *_ in rows})
-        .values_list("pk", "text")
-    )
     lines_of = {pk: text.split("\n") for pk, text in texts.items()}
     moved = dict(
         RepositoryDocumentRedirect.objects.visible_to(viewer)

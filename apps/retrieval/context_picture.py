@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db.models import Q
-
-from apps.collections.models import Document as CollectionDocument
-from apps.collections.models import DocumentLink
-from apps.repos.models import RepositoryDocument, RepositoryDocumentLink
+from apps.retrieval.context_links import PackLinks
 from apps.retrieval.context_presentation import numbers_of
 from apps.retrieval.packing import Pack
 
-if TYPE_CHECKING:
-    from apps.access.viewers import Viewer
-
 MOST_NODES = 150
-MOST_LINKS = 600
 ROW = 26
 TOP = 30
 GAP = 56
@@ -84,19 +75,17 @@ class _Entry:
     tier: str
 
 
-def picture_of(viewer: Viewer, pack: Pack) -> Picture:
+def picture_of(pack: Pack, links: PackLinks) -> Picture:
     """The pack's documents in two columns, those with a text in it on the left; what links to them as dots below."""
     chosen = _chosen(pack)
     numbers = numbers_of(pack)
-    pairs = _pairs(chosen)
-    beyond = dict.fromkeys(id_ for pair in pairs for id_ in pair if id_ not in chosen)
-    others = _entries(viewer, list(beyond))[: max(0, MOST_NODES - len(chosen))]
+    others = _others(links, chosen)[: max(0, MOST_NODES - len(chosen))]
     longest = max((len(_short(entry.title)) for entry in chosen.values()), default=0)
     column = max(NARROWEST, int(longest * LETTER) + BESIDE)
     nodes, bottom = _columns(list(chosen.values()), {part.document_id for part in pack.parts}, numbers, column)
     dots, height = _dots(others, bottom, 2 * column + GAP)
     at = {node.id: node for node in (*nodes, *dots)}
-    lines = [_line(at[a], at[b], column + GAP // 2) for a, b in pairs if a in at and b in at]
+    lines = [_line(at[a], at[b], column + GAP // 2) for a, b in links.pairs if a in at and b in at]
     counts: dict[str, int] = {}
     for entry in chosen.values():
         counts[entry.tier] = counts.get(entry.tier, 0) + 1
@@ -115,35 +104,10 @@ def _chosen(pack: Pack) -> dict[UUID, _Entry]:
     return found
 
 
-def _pairs(chosen: Iterable[UUID]) -> list[tuple[UUID, UUID]]:
-    """Links from and to the documents of a pack, each pair once."""
-    ids = list(chosen)
-    found: dict[tuple[UUID, UUID], None] = {}
-    links: tuple[Any, ...] = (RepositoryDocumentLink.objects, DocumentLink.objects)
-    for rows in links:
-        ends = rows.filter(Q(document__in=ids) | Q(target_document__in=ids), target_document__isnull=False)
-        ends = ends.order_by("document_id", "target_document_id").values_list("document_id", "target_document_id")
-        for source, target in ends.distinct()[:MOST_LINKS]:
-            if source != target and (target, source) not in found:
-                found[source, target] = None
-    return list(found)
-
-
-def _entries(viewer: Viewer, ids: Sequence[UUID]) -> list[_Entry]:
-    """The documents nearby, by path.
-
-    SECURITY: looked up in the reader's scope; what is hidden gives no dot, no line and no count.
-    """
-    own = RepositoryDocument.objects.visible_to(viewer).filter(pk__in=ids).select_related("repository")
-    rows: Any = CollectionDocument.objects.visible_to(viewer).filter(pk__in=ids)
-    found = [
-        _Entry(row.pk, row.title, row.path, row.get_absolute_url(), "nearby")
-        for row in own.only("title", "path", "slug", "repository__slug")
-    ]
-    found += [
-        _Entry(row.pk, row.title, row.source_key, row.get_absolute_url(), "nearby")
-        for row in rows.only("title", "source_key", "collection_id")
-    ]
+def _others(links: PackLinks, chosen: Mapping[UUID, _Entry]) -> list[_Entry]:
+    """The documents nearby, by path."""
+    ends = (end for end in links.ends.values() if end.id not in chosen)
+    found = [_Entry(end.id, end.title, end.place, end.href, "nearby") for end in ends]
     return sorted(found, key=lambda entry: (entry.place, entry.title, str(entry.id)))
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from apps.collections.models import Document as CollectionDocument
-from apps.collections.models import DocumentLink
-from apps.collections.presentation import link_lines
 from apps.markup.parsing import parse
 from apps.markup.rendering import render
 from apps.markup.rendering.resolved import Resolved
 from apps.markup.values import Asset, Decoded, Limits, Link, Skipped
-from apps.repos.models import RepositoryDocument, RepositoryDocumentLink
-from apps.repos.page_body import link_answer
+from apps.repos.models import RepositoryDocument
+from apps.retrieval.context_links import Answers, PackLinks
 from apps.retrieval.packing import Pack, Part, Pointer
 
 if TYPE_CHECKING:
@@ -71,13 +69,12 @@ def numbers_of(pack: Pack) -> dict[UUID, int]:
     return {id_: number for number, id_ in enumerate(dict.fromkeys(ids), start=1)}
 
 
-def pack_body(pack: Pack) -> PackBody:
+def pack_body(pack: Pack, links: PackLinks) -> PackBody:
     numbers = numbers_of(pack)
-    answers = _answers([part.document_id for part in pack.parts])
     seen: set[UUID] = set()
     parts, pointers = [], []
     for part in pack.parts:
-        html = _rendered(part, answers.get(part.document_id, {}))
+        html = _rendered(part, links.answers.get(part.document_id, {}))
         parts.append(PartLine(part, numbers[part.document_id], part.document_id not in seen, html))
         seen.add(part.document_id)
     for pointer in pack.pointers:
@@ -86,30 +83,6 @@ def pack_body(pack: Pack) -> PackBody:
         if id_ is not None:
             seen.add(id_)
     return PackBody(tuple(parts), tuple(pointers))
-
-
-Answers = Mapping[tuple[str, str], tuple[str | None, str, str]]
-
-
-def _answers(documents: Sequence[UUID]) -> dict[UUID, dict[tuple[str, str], tuple[str | None, str, str]]]:
-    """Where the links of the documents lead, by document, then by type and address as written; pictures have no type.
-
-    ``documents`` are in scope, and so is whatever a link of theirs leads to: links stay within a source.
-    """
-    found: dict[UUID, dict[tuple[str, str], tuple[str | None, str, str]]] = {}
-    own: Any = RepositoryDocumentLink.objects.filter(document__in=documents)
-    for link in own.select_related("target_document", "document__repository"):
-        key = ("" if link.image else link.link_type, link.href)
-        found.setdefault(link.document_id, {})[key] = link_answer(link.document.repository, link)
-    rows: Any = DocumentLink.objects.filter(document__in=documents).select_related("target_document")
-    for line in link_lines(rows):
-        state = "resolved" if line.target else "broken"
-        address = line.target or (line.link.href if line.link.state == "external" else None)
-        for kind in (line.link.link_type, ""):
-            found.setdefault(line.link.document_id, {}).setdefault(
-                (kind, line.link.href), (address, "external" if address and not line.target else state, line.reason)
-            )
-    return found
 
 
 def _rendered(part: Part, answers: Answers) -> str:

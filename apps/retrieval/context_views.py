@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from django.db.models import Value
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -17,6 +19,7 @@ from apps.repos.models import Repository
 from apps.retrieval import query_log
 from apps.retrieval.asking import named_sources
 from apps.retrieval.context import DEFAULT_TOKENS, MAX_TASK_CHARS, MAX_TOKENS, MIN_TOKENS, context
+from apps.retrieval.context_links import PackLinks, links_of
 from apps.retrieval.context_picture import picture_of
 from apps.retrieval.context_presentation import pack_body, sample_tasks
 from apps.retrieval.models import Door
@@ -44,6 +47,8 @@ def context_page(request: HttpRequest) -> HttpResponse:
             pack = _asked(request, viewer, task, budget, source)
         except Invalid as refusal:
             problem = refusal.message
+    links = links_of(viewer, pack) if pack else PackLinks()
+    choices = _choices(viewer)
     values = {
         "task": task,
         "source": source,
@@ -52,12 +57,12 @@ def context_page(request: HttpRequest) -> HttpResponse:
         "least": MIN_TOKENS,
         "most": MAX_TOKENS,
         "longest": MAX_TASK_CHARS,
-        "choices": _choices(viewer),
+        "choices": choices,
         "problem": problem,
         "pack": pack,
-        "body": pack_body(pack) if pack else None,
-        "picture": picture_of(viewer, pack) if pack and not pack.empty else None,
-        "call": _call(pack, source, viewer) if pack else "",
+        "body": pack_body(pack, links) if pack else None,
+        "picture": picture_of(pack, links) if pack and not pack.empty else None,
+        "call": _call(pack, source, dict(choices)) if pack else "",
         "samples": [] if pack else sample_tasks(viewer),
     }
     return answer(request, "retrieval/context.html", values)
@@ -85,20 +90,20 @@ def _asked(request: HttpRequest, viewer: Viewer, task: str, budget: str, source:
 
 def _choices(viewer: Viewer) -> list[tuple[str, str]]:
     """(kind:id, what people call it) of the sources that the viewer reads."""
-    repositories = Repository.objects.visible_to(viewer).order_by("slug").values_list("pk", "slug")[:MOST_CHOICES]
-    collections = Collection.objects.visible_to(viewer).order_by("name", "pk").values_list("pk", "name")[:MOST_CHOICES]
-    return [
-        *((f"{Repository.kind}:{pk}", slug) for pk, slug in repositories),
-        *((f"{Collection.kind}:{pk}", name) for pk, name in collections),
-    ]
+    slugs: Any = Repository.objects.visible_to(viewer).order_by("slug")[:MOST_CHOICES]
+    names: Any = Collection.objects.visible_to(viewer).order_by("name", "pk")[:MOST_CHOICES]
+    rows = slugs.values_list(Value(0), "slug", "pk").union(names.values_list(Value(1), "name", "pk"), all=True)
+    kinds = (Repository.kind, Collection.kind)
+    return [(f"{kinds[kind]}:{pk}", label) for kind, label, pk in sorted(rows)]
 
 
-def _call(pack: Pack, source: str, viewer: Viewer) -> str:
+def _call(pack: Pack, source: str, labels: Mapping[str, str]) -> str:
     """The same question as an agent puts it."""
     arguments: dict[str, Any] = {"task": pack.task, "max_tokens": pack.max_tokens}
     kind, _, number = source.partition(":")
     if kind == Repository.kind:
-        arguments["repository"] = Repository.objects.visible_to(viewer).values_list("slug", flat=True).get(pk=number)
+        # A source was chosen by its address where the list of choices does not reach it.
+        arguments["repository"] = labels.get(source) or Repository.objects.values_list("slug", flat=True).get(pk=number)
     elif kind == Collection.kind:
         arguments["collection"] = number
     return json.dumps({"name": "cograph_context", "arguments": arguments}, ensure_ascii=False, indent=2)

@@ -15,7 +15,7 @@ from apps.repos.models import LinkState, RepositoryDocumentLink
 from apps.repos.models_code import CodeNode
 from apps.retrieval.hits import hydrate
 from apps.retrieval.packing import Pointer
-from apps.retrieval.surroundings import Document, linked_from, side_by_side
+from apps.retrieval.surroundings import Document, around
 
 if TYPE_CHECKING:
     from apps.indexing.scope import Scope
@@ -42,7 +42,7 @@ def pointer(tier: Tier, document: Document, unit: SectionUnit, why: str) -> Poin
     heading = " › ".join(unit.heading_path) or document.title
     location = f"{document.path}{'#' + unit.anchor if unit.anchor else ''}:{unit.start}-{unit.end}"
     tokens = math.ceil(document.size(unit) / 3)
-    return Pointer(tier, heading, location, document.address(unit.anchor), tokens, why, document.id)
+    return Pointer(tier, heading, location, document.address(unit.anchor), tokens, why, document.id, document.source)
 
 
 def pointers_around(
@@ -59,9 +59,10 @@ def pointers_around(
     known = {document.id for document in seeds}
     found = _graph([one for one in neighbours if one.place.document_id not in known], len(seeds))
     known |= {one.document_id for one in found if one.document_id}
-    found += _documents("link", linked_from(scope, seeds), "linked from", seeds, worth, known)
+    linked, beside = around(scope, seeds)
+    found += _documents("link", linked, "linked from", seeds, worth, known)
     found += of_code(seeds, rows, code)
-    return found + _documents("co-located", side_by_side(scope, seeds), "in the folder of", seeds, worth, known)
+    return found + _documents("co-located", beside, "in the folder of", seeds, worth, known)
 
 
 def _worth(fused: Fused) -> dict[UUID, float]:
@@ -80,7 +81,9 @@ def _graph(neighbours: Sequence[NearPage], seeds: int) -> list[Pointer]:
         place = one.place
         title = " › ".join((place.title, *place.trail))
         why = ", ".join(part for part in (one.label, one.why) if part)
-        found.append(Pointer("graph", title, place.location, place.url, place.tokens, why, place.document_id))
+        found.append(
+            Pointer("graph", title, place.location, place.url, place.tokens, why, place.document_id, place.source)
+        )
     if len(neighbours) > len(shown):
         found.append(_more("graph", len(neighbours) - len(shown), "near in the graph"))
     return found
@@ -92,13 +95,13 @@ def _documents(
     """The best five of each seed by their own match with the task, the rest counted. What is shown becomes known."""
     pointers: list[Pointer] = []
     for seed in seeds:
-        around = [document for document in found.get(seed.id, ()) if document.id not in known]
-        around.sort(key=lambda document: (-worth.get(document.id, 0.0), document.path))
-        shown = around[:BEST_AROUND]
+        near = [document for document in found.get(seed.id, ()) if document.id not in known]
+        near.sort(key=lambda document: (-worth.get(document.id, 0.0), document.path))
+        shown = near[:BEST_AROUND]
         pointers += [pointer(tier, document, document.whole(), f"{words} {seed.path}") for document in shown]
         known |= {document.id for document in shown}
-        if len(around) > len(shown):
-            pointers.append(_more(tier, len(around) - len(shown), f"{words} {seed.path}"))
+        if len(near) > len(shown):
+            pointers.append(_more(tier, len(near) - len(shown), f"{words} {seed.path}"))
     return pointers
 
 
@@ -132,7 +135,7 @@ def of_code(seeds: Sequence[Document], rows: Sequence[Candidate], code: Code | N
             for path in files.get(seed.id, ())
         ]
         new = [one for one in of_seed if one.document_id is None or one.document_id not in known]
-        pointers += [replace(one, why=f"{one.why} {seed.path}") for one in new[:BEST_AROUND]]
+        pointers += [replace(one, why=f"{one.why} {seed.path}", source=seed.source) for one in new[:BEST_AROUND]]
         known |= {one.document_id for one in new}
         if len(new) > BEST_AROUND:
             pointers.append(_more(TIER, len(new) - BEST_AROUND, f"beside {seed.path}"))
@@ -160,7 +163,9 @@ def _best_rows(code: Code | None) -> list[Pointer]:
         if winner is not None:
             location = f"{row.path}:{winner.start_line}-{winner.end_line}"
             tokens = math.ceil(len(winner.text.encode()) / 3)
-            pointers.append(Pointer(TIER, row.title, location, winner.url, tokens, "matches the task", row.node))
+            pointers.append(
+                Pointer(TIER, row.title, location, winner.url, tokens, "matches the task", row.node, winner.source)
+            )
     return pointers
 
 

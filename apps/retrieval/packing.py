@@ -76,6 +76,7 @@ class Pointer:
     tokens: int
     why: str
     document_id: UUID | None = None
+    source: SourceRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,12 @@ class Pack:
     degraded: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     rejected: tuple[RejectedApproach, ...] = ()
+
+    @property
+    def sources(self) -> tuple[tuple[str, UUID], ...]:
+        """(kind, id) of all that the text names, those of the parts first."""
+        named = [part.source for part in self.parts] + [one.source for one in self.pointers if one.source is not None]
+        return tuple(dict.fromkeys((source.kind, source.id) for source in named))
 
     @property
     def more_tokens(self) -> int:
@@ -239,14 +246,17 @@ def render(pack: Pack) -> str:
             lines += [f"Cut here; read on at `{part.next_handle}`.", ""]
     if pack.pointers:
         lines += ["## Where else to look", ""]
+        # A path alone can be read only where there is no choice of source.
+        several = len(pack.sources) > 1
         for pointer in pack.pointers:
             if not pointer.location:
                 lines.append(
                     f"- {pointer.tier}: {_plain(pointer.title)}" + (f" ({pointer.why})" if pointer.why else "")
                 )
                 continue
+            where = f" · {_plain(pointer.source.label)}" if several and pointer.source is not None else ""
             size = f", {pointer.tokens} tokens" if pointer.tokens else ""
-            lines.append(f"- {pointer.tier}: `{pointer.location}` {_plain(pointer.title)}{size}, {pointer.why}")
+            lines.append(f"- {pointer.tier}: `{pointer.location}` {_plain(pointer.title)}{size}, {pointer.why}{where}")
         lines.append("")
     if pack.cut:
         lines += ["## Left out for want of room", ""]

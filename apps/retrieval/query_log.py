@@ -26,7 +26,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import Error as DatabaseFailure
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet, Value
 from django.utils import timezone
 
 from apps.access.errors import Refusal
@@ -141,14 +141,12 @@ def opted_out(keys: CollectionOf[SourceKey]) -> set[SourceKey]:
     by_kind: dict[str, set[UUID]] = {}
     for kind, id_ in keys:
         by_kind.setdefault(kind, set()).add(id_)
-    silent: set[SourceKey] = set()
-    if ids := by_kind.get(Repository.kind):
-        rows = Repository.objects.filter(pk__in=ids, logs_queries=False)
-        silent |= {(Repository.kind, id_) for id_ in rows.values_list("pk", flat=True)}
-    if ids := by_kind.get(Collection.kind):
-        rows = Collection.objects.filter(pk__in=ids, query_log_opt_out=True)
-        silent |= {(Collection.kind, id_) for id_ in rows.values_list("pk", flat=True)}
-    return silent
+    silent: list[QuerySet[Any, Any]] = [
+        model.objects.filter(condition, pk__in=by_kind[model.kind]).order_by().values_list(Value(model.kind), "pk")
+        for model, condition in ((Repository, Q(logs_queries=False)), (Collection, Q(query_log_opt_out=True)))
+        if model.kind in by_kind
+    ]
+    return set(silent[0].union(*silent[1:])) if silent else set()
 
 
 def cut(query: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, Func, Q, TextField, Value
+from django.db.models import Case, F, Func, Q, TextField, Value, When
 
 from apps.collections.models import Collection, DocumentLink
 from apps.collections.models import Document as CollectionDocument
@@ -20,7 +20,7 @@ from apps.retrieval.shelf_values import Candidate
 from apps.retrieval.values import SourceRef
 
 MOST_AROUND = 400
-"""Documents looked at around one set of seeds: a folder of thousands is counted no further."""
+"""Links, and documents of one store, looked at around one set of seeds: a folder of thousands is counted no further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,13 @@ class Document:
     version: str
     url: str
     bytes: int
+    line_count: int
 
     def address(self, anchor: str) -> str:
         return f"{self.url}#{anchor}" if anchor else self.url
 
     def whole(self) -> SectionUnit:
-        return SectionUnit("", (self.title,), 1, max(len(self.lines), 1))
+        return SectionUnit("", (self.title,), 1, max(self.line_count, 1))
 
     def size(self, unit: SectionUnit) -> int:
         """UTF-8 bytes of a unit; of the whole file when its text was not read."""
@@ -65,64 +66,61 @@ def documents_of(scope: Scope, rows: Sequence[Candidate]) -> dict[UUID, Document
     return found
 
 
-def linked_from(scope: Scope, seeds: Sequence[Document]) -> dict[UUID, list[Document]]:
-    """Targets of each seed's links, inside the scope."""
-    pairs: list[tuple[UUID, UUID]] = []
-    by_store = _by_store(seeds)
-    if by_store["repo_docs"]:
-        links: Any = RepositoryDocumentLink.objects.filter(
-            document__in=by_store["repo_docs"], target_document__isnull=False
-        )
-        pairs += links.values_list("document_id", "target_document_id")[:MOST_AROUND]
-    if by_store["md_collections"]:
-        own: Any = DocumentLink.objects.filter(document__in=by_store["md_collections"], target_document__isnull=False)
-        pairs += own.values_list("document_id", "target_document_id")[:MOST_AROUND]
+def around(scope: Scope, seeds: Sequence[Document]) -> tuple[dict[UUID, list[Document]], dict[UUID, list[Document]]]:
+    """Of each seed the targets of its links, and the other documents in its folder; both inside the scope.
+
+    One statement for the links and one a store for the documents.
+    """
+    pairs = _links(seeds)
     targets = {target for _, target in pairs}
-    documents = {
-        **{row.pk: _of_repository(row) for row in _repository_documents(scope).filter(pk__in=targets).defer("text")},
-        **{row.pk: _of_collection(row) for row in _collection_documents(scope).filter(pk__in=targets).defer("text")},
-    }
-    found: dict[UUID, list[Document]] = defaultdict(list)
-    for source, target in dict.fromkeys(pairs):
-        if target in documents and target != source:
-            found[source].append(documents[target])
-    return found
-
-
-def side_by_side(scope: Scope, seeds: Sequence[Document]) -> dict[UUID, list[Document]]:
-    """The other documents in each seed's folder."""
-    found: dict[UUID, list[Document]] = defaultdict(list)
+    documents: list[Document] = []
     for store, rows, field, path, shape in (
         ("repo_docs", _repository_documents(scope), "repository", "path", _of_repository),
         ("md_collections", _collection_documents(scope), "collection", "source_key", _of_collection),
     ):
-        mine = [seed for seed in seeds if seed.store == store]
+        mine = {(seed.source.id, _folder(seed.path)) for seed in seeds if seed.store == store}
         if not mine:
             continue
-        condition = Q(pk__in=())
-        for source_id, folder in {(seed.source.id, _folder(seed.path)) for seed in mine}:
-            condition |= Q(**{field: source_id, "folder": folder})
+        near = Q(pk__in=())
+        for source_id, folder in mine:
+            near |= Q(**{field: source_id, "folder": folder})
         folder_of = Func(F(path), Value(r"/?[^/]*$"), Value(""), function="regexp_replace", output_field=TextField())
-        near = rows.annotate(folder=folder_of).filter(condition).defer("text").order_by(path)[:MOST_AROUND]
-        documents = [shape(row) for row in near]
-        for seed in mine:
-            found[seed.id] = [
-                one
-                for one in documents
-                if one.source.id == seed.source.id and _folder(one.path) == _folder(seed.path) and one.id != seed.id
-            ]
-    return found
+        linked = Case(When(pk__in=targets, then=0), default=1)
+        found = rows.annotate(folder=folder_of).filter(near | Q(pk__in=targets)).defer("text")
+        documents += [shape(row) for row in found.order_by(linked, path, "pk")[: 2 * MOST_AROUND]]
+    by_id = {document.id: document for document in documents}
+    linked_from: dict[UUID, list[Document]] = defaultdict(list)
+    for source, target in pairs:
+        if target in by_id and target != source:
+            linked_from[source].append(by_id[target])
+    documents.sort(key=lambda document: document.path)
+    beside = {
+        seed.id: [one for one in documents if _place(one) == _place(seed) and one.id != seed.id] for seed in seeds
+    }
+    return linked_from, beside
+
+
+def _links(seeds: Sequence[Document]) -> list[tuple[UUID, UUID]]:
+    """(document, target) of the links of ``seeds``, each once. A link stays within its source, so only documents of the
+    stores that seeds are from are among the targets."""
+    ids = [seed.id for seed in seeds]
+    models: tuple[Any, ...] = (RepositoryDocumentLink.objects, DocumentLink.objects)
+    repository, collection = (
+        rows.filter(document__in=ids, target_document__isnull=False)
+        .order_by("document_id", "target_document_id")
+        .values_list("document_id", "target_document_id")
+        .distinct()[:MOST_AROUND]
+        for rows in models
+    )
+    return list(repository.union(collection))
+
+
+def _place(document: Document) -> tuple[UUID, str]:
+    return document.source.id, _folder(document.path)
 
 
 def _folder(path: str) -> str:
     return path.rpartition("/")[0]
-
-
-def _by_store(documents: Sequence[Document]) -> dict[str, list[UUID]]:
-    found: dict[str, list[UUID]] = {"repo_docs": [], "md_collections": []}
-    for document in documents:
-        found[document.store].append(document.id)
-    return found
 
 
 def _source_ids(scope: Scope, store: str) -> list[UUID]:
@@ -155,6 +153,7 @@ def _of_repository(row: Any, *, with_text: bool = False) -> Document:
         repository.synced_commit,
         row.get_absolute_url(),
         row.size,
+        row.line_count,
     )
 
 
@@ -173,4 +172,5 @@ def _of_collection(row: Any, *, with_text: bool = False) -> Document:
         bytes(row.content_hash).hex(),
         row.get_absolute_url(),
         row.size,
+        row.line_count,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.jobs.models import Job, JobItem
+from apps.jobs.worker import run_job
+from apps.knowledge_graph.storing.rebuild import rebuild
 from apps.repos.models import Repository, RepositoryDocument
+from apps.repos.registration import request_sync
+from tests.portal.worlds import commit
 
 pytestmark = pytest.mark.django_db
 
@@ -76,3 +81,32 @@ def test_portal_fact_41_budgets_hold_for_3_and_for_30_rows(
     more(30)
     assert {path: queries(client, path) for path in budgets} == few
     assert queries(client, f"/jobs/{live.pk}", **{"HX-Request": "true"}) == poll
+
+
+def test_portal_rule_50_pages_that_ask_for_much(world: Any, synced: Callable[..., Repository], tmp_path: Path) -> None:
+    """Search, context and findings over one repository.
+
+    Findings take more than the 8 of rule 50, because each room that has findings asks its own tables; packs more than
+    the 16, since they also ask for neighbours in the graph and for code that names their documents.
+    """
+    repository = synced(files={f"docs/more/{number}.md": f"# Install {number}\n\n[gone](x.md)" for number in range(3)})
+    rebuild("repository", repository.pk)
+    client = world.client("otto")
+    budgets = {
+        "/search?q=install+handbook": 14,
+        "/context?task=install+the+handbook": 21,
+        f"/repos/{repository.slug}/lint": 15,
+    }
+    few = {path: queries(client, path) for path in budgets}
+    assert {path: count for path, count in few.items() if count > budgets[path]} == {}
+    commit(
+        tmp_path / "acme" / "handbook",
+        {f"docs/more/{number}.md": f"# Install {number}\n\n[gone](x.md)" for number in range(3, 33)},
+    )
+    assert run_job(request_sync(repository=repository, by=world.people["ada"]).job.pk)
+    rebuild("repository", repository.pk)
+    more = {path: queries(client, path) for path in budgets}
+    # Which tiers a pack has depends on what it finds; its budget is that of a pack with all of them.
+    packs = "/context?task=install+the+handbook"
+    assert more.pop(packs) <= budgets[packs]
+    assert more == {path: few[path] for path in more}

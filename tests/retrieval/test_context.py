@@ -229,3 +229,17 @@ def test_retrieval_12_6_a_long_task_leaves_room(fill: Fill, pack: Packing, task:
     fill({"a.md": "# Alpha\n\nalpha\n", "b.md": "# Копия\n\nрезервная копия\n", "c.md": "# 备份\n\n数据库备份\n"})
     found = pack(task[:4000], max_tokens=500)
     assert found.parts and found.tokens == tokens_of(found.text) <= 500
+
+
+@pytest.mark.django_db
+def test_what_is_only_named_can_be_read_on(fill: Fill, pack: Packing, olga: User, shelf: Collection) -> None:
+    """A pointer tells its source where there is a choice, and the lines of a document whose text was not read."""
+    fill({"seed.md": "# Orchid\n\norchid care\n\n[x](other.md)", "other.md": "# Other\n\nnothing\n\nof\n\nit\n"})
+    (link,) = [one for one in pack("orchid care").pointers if one.tier == "link"]
+    assert link.location == "other.md:1-7"
+    assert f"other.md:1-7` Other, {link.tokens} tokens, linked from seed.md\n" in pack("orchid care").text
+    garden = create_collection(by=olga, name="Garden")
+    fill({"bed.md": "# Bed\n\nAn orchid stands here, among much else that is no matter of care."}, collection=garden)
+    found = pack("orchid care")
+    assert "linked from seed.md · Shelf\n" in found.text
+    assert {id_ for _, id_ in found.sources} == {shelf.pk, garden.pk}

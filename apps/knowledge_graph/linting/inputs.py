@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
-from django.db.models import Q
+from django.conf import settings
+from django.db.models import F
 
-from apps.collections.models import Document
 from apps.knowledge_graph.linting.values import (
     GraphFinding,
     LintEdge,
@@ -18,15 +17,15 @@ from apps.knowledge_graph.linting.values import (
     LintPage,
 )
 from apps.knowledge_graph.models import CanonicalPage, Edge, Evidence, GraphSource, Node, NodePast
-from apps.knowledge_graph.naming import PAGE_ENDINGS
 from apps.knowledge_graph.reader import Overlay, open_graph
 from apps.knowledge_graph.reading.header import read_front
 from apps.knowledge_graph.reading.pages import plain_problems
-from apps.knowledge_graph.storing.documents import limits, load_documents, with_header
+from apps.knowledge_graph.storing.documents import PlainDocument, plain_documents
 from apps.knowledge_graph.storing.rows import evidence_row
 from apps.knowledge_graph.storing.sources import find_graph
+from apps.knowledge_graph.values import Problem
 from apps.markup.front_matter import read_front_matter
-from apps.repos.models import RepositoryDocument
+from apps.markup.values import Limits
 
 if TYPE_CHECKING:
     from apps.access.sources import Source
@@ -110,8 +109,8 @@ def _evidence(row: Any) -> LintEvidence:
 
 
 def _add_pages(given: LintInput, graph: GraphSource, bears: Collection[int]) -> None:
-    rows = list(CanonicalPage.objects.filter(source=graph).kept().live().with_key().order_by("path"))
-    anchors = _anchors(graph.kind, [row.key for row in rows])
+    named = "repository_document__anchors" if graph.kind == "repository" else "document__parsed__anchors"
+    rows = CanonicalPage.objects.filter(source=graph).kept().live().with_key().order_by("path")
     given.pages = [
         LintPage(
             row.pk,
@@ -126,9 +125,9 @@ def _add_pages(given: LintInput, graph: GraphSource, bears: Collection[int]) -> 
             row.header["project"],
             row.header["project_line"],
             row.problems,
-            anchors.get(row.key, ()),
+            row.anchors or (),
         )
-        for row in rows
+        for row in rows.annotate(anchors=F(named))
     ]
     given.former = _former(graph, given)
 
@@ -141,38 +140,18 @@ def _former(graph: GraphSource, given: LintInput) -> dict[str, str]:
     return {uid: now[page] for uid, page in rows.values_list("node_uid", "page") if page in now}
 
 
-def _anchors(kind: str, documents: Iterable[UUID]) -> dict[UUID, list[str]]:
-    wanted = list(documents)
-    if kind == "repository":
-        return dict(RepositoryDocument.objects.filter(pk__in=wanted).values_list("pk", "anchors"))
-    return {
-        key: anchors or []
-        for key, anchors in Document.objects.filter(pk__in=wanted).values_list("pk", "parsed__anchors")
-    }
-
-
 def _add_plain(given: LintInput, source: Source) -> None:
     """Markdown documents that are no pages: near misses, broken headers, open fences; and their paths, for hints.
 
     In a source without any page only what speaks of our own words is told: there the graph is not there.
     """
-    name = "path" if source.kind == "repository" else "source_key"
-    model: Any = RepositoryDocument if source.kind == "repository" else Document
-    ending = Q()
-    for each in PAGE_ENDINGS:
-        ending |= Q(**{f"{name}__iendswith": each})
-    rows = model.objects.filter(ending, **{source.kind: source.pk})
-    if source.kind == "collection":
-        rows = rows.live()
     pages = {page.document for page in given.pages}
     with_pages = bool(pages)
-    others = {id_: path for id_, path in rows.values_list("pk", name) if id_ not in pages}
-    given.plain_paths = sorted(others.values())
-    bounds = limits()
-    for document in load_documents(source.kind, sorted(with_header(source.kind, others))):
-        front = read_front_matter(document.text, document.path, bounds)
-        reading = read_front(document.text, front.metadata, front.values, front.warnings)
-        for problem in plain_problems(reading):
+    others = plain_documents(source.kind, source.pk, pages)
+    given.plain_paths = sorted(row.path for row in others)
+    bounds = settings.COGRAPH.markup
+    for document in others:
+        for problem in _problems(document, bounds):
             if with_pages or problem.rule == "KG114" or not problem.message.startswith("YAML"):
                 given.plain.append(
                     GraphFinding(
@@ -190,23 +169,26 @@ def _add_plain(given: LintInput, source: Source) -> None:
                         (problem.written, problem.replacement) if problem.written else None,
                     )
                 )
-    if not with_pages:
-        return
-    fenced = rows.filter(warnings__contains=[{"code": "unclosed_fence"}]).exclude(pk__in=pages)
-    for id_, path, warnings in fenced.values_list("pk", name, "warnings"):
-        for warning in warnings:
-            if warning["code"] == "unclosed_fence":
-                given.plain.append(
-                    GraphFinding(
-                        "KG118",
-                        "warning",
-                        warning["message"],
-                        path,
-                        warning["line"],
-                        warning["column"],
-                        "close the fence",
-                        "fence",
-                        (),
-                        id_,
-                    )
-                )
+        open_fences = [row for row in document.warnings if row["code"] == "unclosed_fence"] if with_pages else []
+        given.plain += [
+            GraphFinding(
+                "KG118",
+                "warning",
+                row["message"],
+                document.path,
+                row["line"],
+                row["column"],
+                "close the fence",
+                "fence",
+                (),
+                document.id,
+            )
+            for row in open_fences
+        ]
+
+
+def _problems(document: PlainDocument, bounds: Limits) -> Sequence[Problem]:
+    if not document.text:
+        return ()
+    front = read_front_matter(document.text, document.path, bounds)
+    return plain_problems(read_front(document.text, front.metadata, front.values, front.warnings))

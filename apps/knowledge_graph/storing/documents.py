@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection as Some
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Q, TextField
+from django.db.models import Case, Q, TextField, Value, When
 from django.db.models.functions import Cast
 
 from apps.collections.models import Document, DocumentVersion
@@ -44,17 +44,6 @@ class StoredDocument:
     def state(self) -> tuple[str, str, bool]:
         """What a projection depends on: another value means that it must be read again."""
         return (self.path, self.version_hash, self.live)
-
-
-def limits() -> Limits:
-    chosen = settings.COGRAPH.markup
-    return Limits(
-        max_file_bytes=chosen.max_file_bytes,
-        parse_seconds=chosen.parse_seconds,
-        parse_memory_mb=chosen.parse_memory_mb,
-        max_nesting=chosen.max_nesting,
-        max_front_matter_bytes=chosen.max_front_matter_bytes,
-    )
 
 
 def load_document(kind: str, document_id: UUID) -> StoredDocument | None:
@@ -100,15 +89,45 @@ def with_broken_header(kind: str, documents: Iterable[UUID]) -> set[UUID]:
 
 
 def _with_header(kind: str, *, whole: bool = True) -> Any:
+    return _markdown(kind).filter(_header(whole))
+
+
+def _markdown(kind: str) -> Any:
+    """The documents whose names end as those of pages do; ``header_text`` can be asked for."""
     name = "path" if kind == "repository" else "source_key"
-    # In any spelling; a key further in does no harm.
-    ending, header = Q(), Q(header_text__iregex=r'"\s*(type|slug)\s*"\s*:') if whole else Q(pk__in=())
+    model: Any = RepositoryDocument if kind == "repository" else Document
+    ending = Q()
     for each in PAGE_ENDINGS:
         ending |= Q(**{f"{name}__iendswith": each})
+    return model.objects.alias(header_text=Cast("frontmatter", TextField())).filter(ending)
+
+
+def _header(whole: bool) -> Q:
+    # In any spelling; a key further in does no harm.
+    header = Q(header_text__iregex=r'"\s*(type|slug)\s*"\s*:') if whole else Q(pk__in=())
     for code in ("front_matter_error", "front_matter_unclosed", "front_matter_near_miss"):
         header |= Q(warnings__contains=[{"code": code}])
-    model: Any = RepositoryDocument if kind == "repository" else Document
-    return model.objects.alias(header_text=Cast("frontmatter", TextField())).filter(ending, header)
+    return header
+
+
+@dataclass(frozen=True, slots=True)
+class PlainDocument:
+    """A live markdown document that is no page. ``text`` is there if its header may be meant for one, else empty."""
+
+    id: UUID
+    path: str
+    warnings: Sequence[Mapping[str, Any]]
+    text: str
+
+
+def plain_documents(kind: str, source_id: UUID, pages: Some[UUID]) -> list[PlainDocument]:
+    """The documents of a source but ``pages``, by id; one statement."""
+    name = "path" if kind == "repository" else "source_key"
+    rows = _markdown(kind).filter(**{kind: source_id}).exclude(pk__in=pages)
+    if kind == "collection":
+        rows = rows.live()
+    text = Case(When(_header(whole=True), then="text"), default=Value(""), output_field=TextField())
+    return [PlainDocument(*row) for row in rows.order_by("pk").values_list("pk", name, "warnings", text)]
 
 
 def lock_documents(kind: str, documents: Some[UUID]) -> set[UUID]:
@@ -127,7 +146,7 @@ def read_document(document: StoredDocument) -> PageReading:
 
     The text was parsed within its limits when it was stored, so parsing it again needs no child process.
     """
-    parsed = parse(Decoded(document.text, "utf-8"), document.path, limits())
+    parsed = parse(Decoded(document.text, "utf-8"), document.path, settings.COGRAPH.markup)
     if isinstance(parsed, Skipped):
         return PageReading(None)
     return read_page(
@@ -141,7 +160,7 @@ def read_document(document: StoredDocument) -> PageReading:
 
 def older_headers(document: StoredDocument) -> Iterator[OlderHeader]:
     """Headers of earlier versions, newest first: stored ones in a collection, commits of the path in a repository."""
-    bounds = limits()
+    bounds = settings.COGRAPH.markup
     if document.kind == "repository":
         texts: Iterable[tuple[str, str]] = history.earlier_texts(document.source_id, document.path, OLDER_VERSIONS)
     else:

@@ -25,10 +25,9 @@ def context_pack(call: Call) -> Reply:
         repository=ids.get("repository"),
         collection=ids.get("collection"),
     )
-    shown = list(dict.fromkeys((part.source.kind, part.source.id) for part in pack.parts))
     closing = [] if not pack.reason else [f"0 parts. reason: {pack.reason}: {pack.empty}"]
     return Reply(
-        freshness=freshness_of(call, named, shown),
+        freshness=freshness_of(call, named, pack.sources),
         # The pack is the same text on every door; its bodies are fenced already.
         blocks=[pack.text.rstrip("\n")],
         closing=closing,

@@ -33,13 +33,11 @@ MOST_UNDOCUMENTED = 1000
 
 
 def register() -> None:
-    register_finder(Finder("code", RULES, find))
+    register_finder(Finder("code", RULES, find, frozenset({Repository.kind})))
 
 
 def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
-    """All findings of a repository that ``viewer`` may read; nothing for other sources."""
-    if source.kind != Repository.kind or not Repository.objects.visible_to(viewer).filter(pk=source.pk).exists():
-        return
+    """All findings of a repository, which the caller has taken from the viewer's scope."""
     repository = cast("Repository", source)
     gone: dict[str, dict[str, list[CodeDeparture]]] = {}
     for departure in CodeDeparture.objects.filter(repository=repository).order_by("kind", "name", "path"):
