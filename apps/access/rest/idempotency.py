@@ -12,10 +12,10 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.http import HttpResponse, QueryDict
 from django.utils import timezone
-from rest_framework.renderers import JSONRenderer
 
 from apps.access.errors import BadRequest, Conflict, Invalid
 from apps.access.models import KeptAnswer
+from apps.access.rest.rendering import PlainJsonRenderer
 
 if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
@@ -64,7 +64,7 @@ def once(
             if response.status_code < 300:
                 row.status = response.status_code
                 row.headers = {name: response[name] for name in _KEPT_HEADERS if response.has_header(name)}
-                row.body = JSONRenderer().render(kept(response.data)) if response.data is not None else b""
+                row.body = PlainJsonRenderer().render(kept(response.data)) if response.data is not None else b""
                 row.save(update_fields=["status", "headers", "body"])
     finally:
         KeptAnswer.objects.filter(pk=row.pk, status__isnull=True).delete()

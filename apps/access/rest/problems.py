@@ -12,12 +12,12 @@ from django.core.signals import got_request_exception
 from django.db import OperationalError
 from django.http import Http404, HttpResponse
 from rest_framework import exceptions
-from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from apps.access import errors
 from apps.access.errors import Problem, Refusal
+from apps.access.rest.rendering import PlainJsonRenderer
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -76,7 +76,7 @@ def headers_of(refusal: Refusal) -> dict[str, str]:
 
 def plain_response(data: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> HttpResponse:
     """A problem outside a REST view: from middleware, or for an address that leads nowhere."""
-    rendered = JSONRenderer().render(data)
+    rendered = PlainJsonRenderer().render(data)
     return HttpResponse(rendered, status=data["status"], content_type=MEDIA_TYPE, headers=dict(headers or {}))
 
 

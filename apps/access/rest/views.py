@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from django.http import HttpResponse
 from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.negotiation import BaseContentNegotiation
-from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
 
 from apps.access import rules, tokens
 from apps.access.errors import Forbidden, Unauthenticated
 from apps.access.models import ApiToken, TokenScope
 from apps.access.rest import idempotency, throttles
+from apps.access.rest.rendering import PlainJsonRenderer
 from apps.access.rest.schema import DoorSchema
 from apps.access.rest.strict import NoQuery, StrictSerializer, read_body, read_query
 from apps.access.viewers import viewer_of
@@ -93,7 +93,7 @@ class ApiView(APIView):
     doors: ClassVar[Mapping[str, Door]] = {}
     schema = DoorSchema()
     content_negotiation_class = JsonOnly
-    renderer_classes = [JSONRenderer]
+    renderer_classes = [PlainJsonRenderer]
 
     query: dict[str, Any]
     """The checked query string."""
