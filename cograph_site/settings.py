@@ -33,7 +33,6 @@ INSTALLED_APPS = [
     "cograph_site.admin_apps.PortalAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "guardian",
@@ -60,7 +59,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "apps.access.sessions.AccountMiddleware",
     "apps.access.middleware.SignInGate",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -108,7 +107,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_PARSER_CLASSES": ["apps.access.rest.parsers.BoundedJsonParser"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["apps.access.rest.rendering.PlainJsonRenderer"],
     "DEFAULT_SCHEMA_CLASS": "apps.access.rest.schema.DoorSchema",
     "EXCEPTION_HANDLER": "apps.access.rest.problems.exception_handler",
     "URL_FORMAT_OVERRIDE": None,
@@ -150,6 +149,7 @@ CSRF_FAILURE_VIEW = "cograph_site.errors.csrf_failure"
 APPEND_SLASH = False
 
 # Cookies are for https only; apps.access.security takes the mark off for plain http on this very machine.
+SESSION_ENGINE = "apps.access.sessions"
 SESSION_COOKIE_AGE = COGRAPH.session.hours * 3600
 SESSION_COOKIE_SECURE = True
 CSRF_COOKIE_SECURE = True

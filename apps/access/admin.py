@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from apps.access import accounts, audit, tokens
 from apps.access.admin_base import AdministratorAdmin, AdministratorReadOnlyAdmin, act_on_rows
 from apps.access.forms import GroupForm
-from apps.access.models import ApiToken, AuditRecord, KeptAnswer, LoginFailure, User
+from apps.access.models import ApiToken, AuditRecord, KeptAnswer, LoginFailure, ProviderIdentity, User
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -151,6 +151,15 @@ class AuditRecordAdmin(AdministratorReadOnlyAdmin):
     @admin.display(description="after")
     def state_after(self, row: AuditRecord) -> str:
         return _listing(row.after)
+
+
+@admin.register(ProviderIdentity)
+class ProviderIdentityAdmin(AdministratorReadOnlyAdmin):
+    list_display = ("user", "issuer", "subject")
+    list_filter = ("issuer",)
+    list_select_related = ("user",)
+    search_fields = ("user__username", "subject")
+    fields = ("user", "issuer", "subject")
 
 
 @admin.register(LoginFailure)

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 GetResponse = Callable[["HttpRequest"], HttpResponse]
 
-OPEN_PATHS = frozenset({"/healthz", "/readyz", "/login", "/api/schema", "/api/docs"})
+OPEN_PATHS = frozenset(
+    {"/healthz", "/readyz", "/login", "/login/provider", "/login/provider/callback", "/api/schema", "/api/docs"}
+)
 OPEN_PREFIXES = ("/static/", "/webhooks/")
 """Addresses that need nobody signed in; pinned by a test. Webhooks prove themselves by their signature."""
 

@@ -6,6 +6,7 @@ import uuid
 
 from django.contrib.auth.models import AbstractUser, Group
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
@@ -40,6 +41,21 @@ class User(AbstractUser):
         ).hexdigest()
 
 
+class Session(AbstractBaseSession):
+    """A session with its account as a column, so that one statement fetches both."""
+
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
+
+    class Meta(AbstractBaseSession.Meta):
+        db_table = "access_session"
+
+    @classmethod
+    def get_session_store_class(cls):  # type: ignore[no-untyped-def]
+        from apps.access.sessions import SessionStore
+
+        return SessionStore
+
+
 class GroupProfile(models.Model):
     """What a group is besides its name: whether the sign-in provider decides who is in it."""
 
@@ -48,6 +64,20 @@ class GroupProfile(models.Model):
 
     def __str__(self) -> str:
         return self.group.name
+
+
+class ProviderIdentity(models.Model):
+    """Who a user is at a sign-in provider: never changed, so that a name given anew there opens nothing here."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=500)
+    subject = models.CharField(max_length=255)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["issuer", "subject"], name="access_identity_once")]
+
+    def __str__(self) -> str:
+        return f"{self.subject} at {self.issuer}"
 
 
 class TokenScope(models.TextChoices):

@@ -6,15 +6,71 @@ speaks the protocol.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import transaction
 
-from apps.access import accounts, audit, rules
-from apps.access.models import User
+from apps.access import accounts, audit, rules, signing_in
+from apps.access.errors import Invalid
+from apps.access.models import ProviderIdentity, User
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+CLOSED = "This account is closed. Ask an administrator."
+_NOT_IN_NAMES = re.compile(r"[^\w.@+-]+")
+LONGEST_NAME = 150
+
+
+def sign_in(request: HttpRequest, claims: Mapping[str, Any]) -> User:
+    """Begin the session of whom the provider has proved. Raises Invalid for a closed account."""
+    with transaction.atomic():
+        user = _account(claims)
+        if not user.is_active:
+            audit.record(audit.Act.SIGN_IN_FAILED, by=None, target=user)
+        else:
+            apply_claims(user=user, claims=claims)
+    if not user.is_active:
+        raise Invalid(CLOSED)
+    signing_in.begin_session(request, user)
+    return user
+
+
+def _account(claims: Mapping[str, Any]) -> User:
+    """The account of this person at this provider: the one known, one that may be linked, or a new one."""
+    identity = {"issuer": settings.COGRAPH.oidc.issuer, "subject": str(claims["sub"])}
+    known = ProviderIdentity.objects.select_related("user").filter(**identity).first()
+    if known is not None:
+        return known.user
+    user = account_for(claims) or _new_account(claims)
+    ProviderIdentity.objects.create(user=user, **identity)
+    return user
+
+
+def _new_account(claims: Mapping[str, Any]) -> User:
+    """An account without password and without rights.
+
+    SECURITY: a name that is taken is not taken over, and an address that nobody verified is not kept: later it would
+    link the account of whoever it really belongs to.
+    """
+    verified = claims.get("email_verified") is True and isinstance(claims.get("email"), str)
+    address = str(claims["email"]) if verified else ""
+    wanted = next((one for one in (claims.get("preferred_username"), address) if isinstance(one, str) and one), "")
+    name = _NOT_IN_NAMES.sub("-", wanted)[: LONGEST_NAME - 8].strip("-") or "user"
+    taken = set(User.objects.filter(username__istartswith=name).values_list("username", flat=True))
+    held = {one.casefold() for one in taken}
+    free = next(
+        one for one in (name, *(f"{name}-{number}" for number in range(2, len(held) + 3))) if one.casefold() not in held
+    )
+    user = User(username=free, email=address[:254])
+    user.set_unusable_password()
+    user.save()
+    audit.record(audit.Act.USER_CREATED, by=user, target=user, after=accounts.state_of(user))
+    return user
 
 
 def names_of(claims: Mapping[str, Any]) -> frozenset[str]:

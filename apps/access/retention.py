@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import datetime
 
-from django.contrib.sessions.models import Session
-
 from apps.access import throttle
+from apps.access.models import Session
 from apps.access.rest import idempotency
 
 

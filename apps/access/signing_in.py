@@ -40,13 +40,19 @@ def sign_in(request: HttpRequest, *, username: str, password: str, remember: boo
     user = found
     with transaction.atomic():
         throttle.attempt_succeeded(attempt)
-        login(request, user)
-        request.session.set_expiry(
-            settings.COGRAPH.session.remember_days * 86400 if remember else settings.COGRAPH.session.hours * 3600
-        )
-        slide(request)
-        audit.record(audit.Act.SIGNED_IN, by=user, target=user)
+        begin_session(request, user, remember=remember)
     return user
+
+
+@transaction.atomic
+def begin_session(request: HttpRequest, user: User, *, remember: bool = False) -> None:
+    """For somebody who has proved who they are, by whatever means."""
+    login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+    request.session.set_expiry(
+        settings.COGRAPH.session.remember_days * 86400 if remember else settings.COGRAPH.session.hours * 3600
+    )
+    slide(request)
+    audit.record(audit.Act.SIGNED_IN, by=user, target=user)
 
 
 def sign_out(request: HttpRequest) -> None:

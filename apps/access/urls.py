@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.access import views
+from apps.access import provider_views, views
 
 app_name = "access"
 
 urlpatterns = [
     path("login", views.login, name="login"),
+    path("login/provider", provider_views.begin, name="oidc-begin"),
+    path("login/provider/callback", provider_views.callback, name="oidc-callback"),
     path("logout", views.logout, name="logout"),
     path("account", views.account, name="account"),
     path("account/tokens", views.tokens_page, name="tokens"),

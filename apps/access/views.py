@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from apps.access import rules, signing_in, tokens, view_as
+from apps.access import oidc, rules, signing_in, tokens, view_as
 from apps.access.errors import Invalid, NotFound, Refusal, Throttled
 from apps.access.models import ApiToken, TokenScope
 from apps.access.pages import answer, wants_fragment
@@ -50,7 +50,7 @@ def login(request: HttpRequest) -> HttpResponse:
     target = signing_in.next_page(request, wanted)
     if wants_fragment(request):
         return HttpResponse(status=204, headers={"HX-Redirect": reverse("access:login")})
-    context = {"next": wanted, "username": "", "problem": "", "remember": False}
+    context = {"next": wanted, "username": "", "problem": "", "remember": False, "provider": oidc.provider_name()}
     if request.method != "POST":
         if request.user.is_authenticated:
             return redirect(target)

@@ -73,7 +73,15 @@ def client(user: User) -> Client:
 
 
 def test_the_open_list_is_pinned() -> None:
-    assert sorted(middleware.OPEN_PATHS) == ["/api/docs", "/api/schema", "/healthz", "/login", "/readyz"]
+    assert sorted(middleware.OPEN_PATHS) == [
+        "/api/docs",
+        "/api/schema",
+        "/healthz",
+        "/login",
+        "/login/provider",
+        "/login/provider/callback",
+        "/readyz",
+    ]
     assert middleware.OPEN_PREFIXES == ("/static/", "/webhooks/")
 
 

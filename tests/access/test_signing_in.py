@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user
-from django.contrib.sessions.backends.db import SessionStore
-from django.contrib.sessions.models import Session
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from apps.access import signing_in, throttle
 from apps.access.errors import Invalid, Throttled
-from apps.access.models import AuditRecord, LoginFailure, User
+from apps.access.models import AuditRecord, LoginFailure, Session, User
 from apps.access.origin import client_address
+from apps.access.sessions import SessionStore, account_of
 
 PASSWORD = "the right one, long enough"
 
@@ -192,3 +191,43 @@ def test_where_to_after_signing_in() -> None:
     assert signing_in.next_page(made, "/repos/a?b=c") == "/repos/a?b=c"
     for evil in ("https://evil.example/", "//evil.example/", "javascript:alert(1)", "/\\evil.example", ""):
         assert signing_in.next_page(made, evil) == "/"
+
+
+def test_who_is_asking_costs_one_statement(user: User, django_assert_num_queries: Any) -> None:
+    client = Client()
+    client.force_login(user)
+    client.get("/account")
+    made = RequestFactory().get("/")
+    made.session = SessionStore(client.session.session_key)
+    with django_assert_num_queries(1):
+        assert account_of(made) == user
+    assert Session.objects.get().user == user
+
+
+@pytest.mark.parametrize("change", ["epoch", "inactive", "other user", "backend", "hash"])
+def test_a_session_that_does_not_hold_opens_nothing(user: User, change: str) -> None:
+    client = Client()
+    client.force_login(user)
+    session = client.session
+    if change == "epoch":
+        signing_in.end_sessions(user=user)
+    elif change == "inactive":
+        User.objects.update(is_active=False)
+    elif change == "other user":
+        # The column helps; what counts is the signed content.
+        Session.objects.update(user=User.objects.create_superuser("ada"))
+    else:
+        session["_auth_user_backend" if change == "backend" else "_auth_user_hash"] = "x"
+        session.save()
+    made = RequestFactory().get("/")
+    made.session = SessionStore(session.session_key)
+    found = account_of(made)
+    assert found == user if change == "other user" else not found.is_authenticated
+
+
+def test_a_session_ends_with_its_account(user: User) -> None:
+    client = Client()
+    client.force_login(user)
+    user.delete()
+    assert not Session.objects.exists()
+    assert client.get("/api/me").status_code == 401

@@ -19,11 +19,11 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.contenttypes.models import ContentType
-from django.contrib.sessions.backends.db import SessionStore
 from django.core.management import call_command
 from django.db import connection
 
 from apps.access.models import User
+from apps.access.sessions import SessionStore
 from apps.jobs.models import Job
 from apps.jobs.worker import run_job
 from apps.knowledge_graph.storing.rebuild import rebuild
