@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 
 import pyromark
 
-from apps.markup.inline_events import TooDeep, read_heading, read_inline, read_label, read_link
+from apps.markup.inline_events import TooDeep, read_alt, read_heading, read_inline, read_link
 from apps.markup.links import split_href
 from apps.markup.references import LIST_ITEM
 from apps.markup.tree import BLANKS, OPTIONS, Events, Tree
@@ -66,7 +66,7 @@ def _read(tree: Tree, events: Events) -> None:
                 if brackets or link["link_type"] != "Inline":
                     read_link(tree, events, link, start, end, inline_end, len(stack), section)
                     continue
-                # `read_link` and `read_label` for the common case, nine links of ten.
+                # `read_link` for the common case, nine links of ten.
                 href = link["dest_url"]
                 event, span = next(events)
                 if "Text" in event:
@@ -133,7 +133,7 @@ def _read(tree: Tree, events: Events) -> None:
                 if section < 0:
                     section, tree.lead = 0, True
             elif "Image" in tag:
-                alt = read_label(tree, events, inline_end, len(stack), section)
+                alt = read_alt(tree, events, inline_end, len(stack), section)
                 tree.assets.append((start, end, alt, tag["Image"]["dest_url"]))
             else:
                 if len(stack) >= room:

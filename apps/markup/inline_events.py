@@ -33,6 +33,14 @@ def read_label(tree: Tree, events: Events, inline_end: int, depth: int, section:
     return read_inline(tree, events, event, span, inline_end, depth, section, True)
 
 
+def read_alt(tree: Tree, events: Events, inline_end: int, depth: int, section: int) -> str:
+    """Plain text of a picture: links and pictures written in it are shown nowhere, so they are none."""
+    links, assets = len(tree.links), len(tree.assets)
+    text = read_label(tree, events, inline_end, depth, section)
+    del tree.links[links:], tree.assets[assets:]
+    return text
+
+
 def read_inline(
     tree: Tree, events: Events, event: Any, span: Any, inline_end: int, depth: int, section: int, linked: bool
 ) -> str:
@@ -62,7 +70,7 @@ def read_inline(
             if "Link" in tag:
                 pieces.append(read_link(tree, events, tag["Link"], start, end, inline_end, level + 1, section))
             elif "Image" in tag:
-                alt = read_label(tree, events, inline_end, level + 1, section)
+                alt = read_alt(tree, events, inline_end, level + 1, section)
                 tree.assets.append((start, end, alt, tag["Image"]["dest_url"]))
                 pieces.append(alt)
             else:

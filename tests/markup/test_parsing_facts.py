@@ -298,6 +298,21 @@ def test_markup_fact_29_links_and_code(read: Read) -> None:
     assert [(each.alt, each.href) for each in document.assets] == [("i", "p.png")]
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "![foo [bar](/url)](/url2)",
+        "![foo ![bar](/url)](/url2)",
+        "![foo <https://a.b>](/url2)",
+        "*![[[foo](u1)](u2)](/url2)*",
+    ],
+)
+def test_what_is_written_in_the_text_of_a_picture_is_no_link_and_no_picture(read: Read, source: str) -> None:
+    document = read(f"# {source}\n\n{source} [after](x.md)\n\n[in ![foo ![bar](/url)](/url2)](y.md)")
+    assert hrefs(document) == ["x.md", "y.md"]
+    assert [each.href for each in document.assets] == ["/url2"] * 3
+
+
 def test_markup_fact_30_references(read: Read) -> None:
     document = read("See [guide][g].\n\n[g]: ./guide.md")
     assert [(each.href, each.line, each.link_type) for each in document.links] == [("./guide.md", 1, "markdown")]

@@ -72,6 +72,14 @@ def test_case_B002_tilde_fence() -> None:
     assert chunk.heading_path == ("A",)
 
 
+def test_markup_fact_16_an_unclosed_fence_stays_within_the_budget() -> None:
+    code = "".join(f"line {number} of what is code to the end\n" for number in range(400))
+    chunks = cut(f"# A\n```\n{code}\n# B\nsee [x](gone.md)", max_words=100, overlap_words=10)
+    assert {chunk.heading_path for chunk in chunks} == {("A",)}
+    assert len(chunks) > 20 and all(len(chunk.source.split()) <= 100 for chunk in chunks)
+    assert all(chunk.text.rstrip().endswith("```") for chunk in chunks[1:-1])
+
+
 def test_repository_documents_fact_17_indentation_and_blank_lines_stay() -> None:
     text = "\n\n".join(f"  {'    ' * (number % 3)}word{number} and more" for number in range(200))
     parsed = read(text, "notes.txt")
