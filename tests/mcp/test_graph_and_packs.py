@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from django.test import Client
 
 from apps.mcp.bounds import tokens_of
 from tests.mcp.conftest import Land, Said
@@ -112,3 +115,18 @@ def test_api_fact_47_packs_stay_within_their_budget(land: Land) -> None:
     assert otto.call("context", task="x" * 4001).text.startswith("out_of_range: ")
     assert land.plans.slug not in otto.call("context", task="zeppelin harbour").text
     assert otto.call("context", task="qqqq wwww").meta["reason"] == "words_absent"
+
+
+def test_graph_fact_115_page_api_and_tool_give_the_same_nodes_in_the_same_order(land: Land, client: Client) -> None:
+    land.upload(land.glossary, "decisions/dec-a.md", page("dec-a", text="See [[dec-b]], [[dec-d]] and [[gone]].\n"))
+    land.upload(land.glossary, "decisions/dec-b.md", page("dec-b", supersedes="dec-c"))
+    land.upload(land.glossary, "decisions/dec-c.md", page("dec-c", status="superseded", uses='"[[dec-d]]"'))
+    land.upload(land.glossary, "decisions/dec-d.md", page("dec-d", retrieval_priority="80"))
+    shelf = str(land.glossary.pk)
+    said = land.agent("otto").call("graph", collection=shelf, node="dec-a", view="neighbourhood", depth=2)
+    client.force_login(land.people["otto"])
+    asked = client.get(f"/api/graph/collection/{shelf}/nodes/dec-a/neighbourhood", {"depth": 2}).json()
+    assert uids(said) == [node["uid"] for node in asked["nodes"]]
+    assert uids(said) == ["dec-a", "dec-d", "dec-b", "gone", "dec-c"]
+    shown = client.get(f"/graph/collection/{shelf}", {"focus": "dec-a", "depth": 2}).content.decode()
+    assert set(re.findall(r'data-uid="([^"]+)"', shown)) == set(uids(said))
