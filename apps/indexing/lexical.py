@@ -91,7 +91,9 @@ def search(scope: Scope, question: Question, limit: int | None = None) -> Lexica
     used = backend()
     limit = limit or settings.COGRAPH.retrieval.candidates
     question = used.limit(scope, question)
-    return used.rank(scope, question, fetch(used.statement(scope, question)), limit)
+    # Conditions may be anything, and the best plan for them depends on their values.
+    rows = fetch(used.statement(scope, question), prepare=not scope.conditions)
+    return used.rank(scope, question, rows, limit)
 
 
 class PostgresLexical:

@@ -24,31 +24,57 @@ from apps.indexing.naming import (
     Source,
     less,
     name_terms,
+    section_of,
     words,
 )
 
 
-def rank(
-    asked: Asked,
-    documents: Sequence[Named],
-    sources: Mapping[int, Source],
-    own: Callable[[Sequence[int]], Mapping[int, Mapping[str, float]]] = lambda refs: {},
-) -> list[NameRow]:
-    """Rows of the stream. ``own`` gives, for refs of chunks, the weights of the query's terms in them: they order the
-    sections inside a file that is named.
+class Judgement:
+    """Documents against the query, in two steps, because how rare the other words of a name are is asked last: first
+    ``refs`` of all sections that may become rows and the ``terms`` that decide it, then ``rows``.
     """
-    heard: dict[tuple[str, frozenset[str]], dict[str, frozenset[str]]] = {}
-    judged = [_Judged(asked, document, sources[document.number], heard) for document in documents]
-    _spell(asked, judged)
-    _well_known(asked, judged)
-    inside = [section.ref for one in judged if one.is_named for section in one.document.sections]
-    weights = own(inside) if inside else {}
-    rows = [row for one in judged for row in one.rows(weights)]
-    rows.sort(key=lambda row: (-row[0].weight, row[1]))
-    return [row for row, _ in rows[:MAX_ROWS]]
+
+    def __init__(
+        self,
+        asked: Asked,
+        documents: Sequence[Named],
+        sources: Mapping[int, Source],
+        own: Callable[[Sequence[int]], Mapping[int, Mapping[str, float]]] = lambda refs: {},
+    ) -> None:
+        """``own`` gives, for refs of chunks, the weights of the query's terms in them: they order the sections inside a
+        file that is named.
+        """
+        heard: dict[tuple[str, frozenset[str]], _Heard] = {}
+        self._judged = [_Judged(asked, document, sources[document.number], heard) for document in documents]
+        _spell(asked, self._judged)
+        _well_known(asked, self._judged)
+        inside = [section.ref for one in self._judged if one.is_named for section in one.sections]
+        weights = own(inside) if inside else {}
+        for one in self._judged:
+            one.choose(weights)
+        kept = [one for one in self._judged if one.kept]
+        self.refs = [section.ref for one in kept for section in one.kept if section is not None]
+        self.terms = frozenset[str]().union(*(one.undecided() for one in kept))
+
+    def rows(self, idf: Callable[[str], float]) -> list[NameRow]:
+        """Rows of the stream, best first."""
+        rows = [row for one in self._judged if one.kept for row in one.rows(idf)]
+        rows.sort(key=lambda row: (-row[0].weight, row[1]))
+        return [row for row, _ in rows[:MAX_ROWS]]
 
 
 _NOTHING: frozenset[str] = frozenset()
+
+
+class _Heard(dict[str, frozenset[str]]):
+    """The words of the query that each heading holds."""
+
+    def __init__(self, language: str, wanted: frozenset[str]) -> None:
+        self._language, self._wanted = language, wanted
+
+    def __missing__(self, heading: str) -> frozenset[str]:
+        found = self[heading] = words(heading, self._language) & self._wanted
+        return found
 
 
 class _Judged:
@@ -59,22 +85,25 @@ class _Judged:
         asked: Asked,
         document: Named,
         source: Source,
-        heard: dict[tuple[str, frozenset[str]], dict[str, frozenset[str]]],
+        heard: dict[tuple[str, frozenset[str]], _Heard],
     ) -> None:
         self.asked, self.document, self.source = asked, document, source
         language = source.language
         label = words(source.label, language)
         self.wanted = less(words(asked.text, language), label)
         self.ordered = sorted(self.wanted)
-        self._heard = heard.setdefault((language, self.wanted), {})
-        self._plain: float | None = None
+        key = (language, self.wanted)
+        self._heard = heard[key] if key in heard else heard.setdefault(key, _Heard(*key))
         self.label = label
         self.names = name_terms(document, source)
         self.named = frozenset().union(*self.names) if self.names else frozenset()
         folder = document.path.rpartition("/")[0]
         self.folders = words(folder, language)
         self.medium = words(MEDIUM, language)
-        self.share = max((self._share(name) for name in self.names), default=0.0)
+        self._explained: dict[frozenset[str], float] = {}
+        self.share = self._best_share(asked.least)
+        self.kept: list[Section | None] = []
+        """Sections that may become rows."""
         self.name_class: NameClass | None = None
         self.full_path = False
         self.scale = 1.0
@@ -86,116 +115,131 @@ class _Judged:
         elif self.wanted and self.wanted in self.names:
             self.name_class = "exact_name"
 
-    def _share(self, terms: frozenset[str]) -> float:
-        if not terms & self.wanted:
-            return 0.0
-        total = sum(self.asked.idf(term) for term in sorted(terms))
-        return sum(self.asked.idf(term) for term in sorted(terms & self.wanted)) / total if total else 0.0
+    @property
+    def sections(self) -> list[Section]:
+        return [section_of(section) for section in self.document.sections]
 
-    def explained(self, in_heading: frozenset[str] = frozenset()) -> float:
+    def _best_share(self, idf: Callable[[str], float]) -> float:
+        return max((self._share(name, idf) for name in self.names), default=0.0)
+
+    def _share(self, terms: frozenset[str], idf: Callable[[str], float]) -> float:
+        held = terms & self.wanted
+        if not held:
+            return 0.0
+        total = sum(idf(term) for term in sorted(terms))
+        return sum(idf(term) for term in sorted(held)) / total if total else 0.0
+
+    def explained(self, in_heading: frozenset[str] = _NOTHING) -> float:
         """C: the share of the query that names, headings and folders account for; ``in_heading`` are the words of the
         query that stand in a section's heading path.
         """
-        total = got = 0.0
-        for term in self.ordered:
-            part = 1.0 if term in self.named or term in in_heading else 0.5 if term in self.folders else 0.0
-            if not part and term in self.medium:
-                continue
-            total += self.asked.idf(term)
-            got += part * self.asked.idf(term)
-        return got / total if total else 0.0
-
-    def heard(self, heading: str) -> frozenset[str]:
-        """The words of the query that a heading holds."""
-        found = self._heard.get(heading)
-        if found is None:
-            found = self._heard[heading] = words(heading, self.source.language) & self.wanted
-        return found
+        if in_heading not in self._explained:
+            total = got = 0.0
+            for term in self.ordered:
+                part = 1.0 if term in self.named or term in in_heading else 0.5 if term in self.folders else 0.0
+                if not part and term in self.medium:
+                    continue
+                total += self.asked.idf(term)
+                got += part * self.asked.idf(term)
+            self._explained[in_heading] = got / total if total else 0.0
+        return self._explained[in_heading]
 
     def in_headings(self, section: Section | None) -> frozenset[str]:
-        found = _NOTHING
-        for heading in section.heading_path if section is not None else ():
-            if held := self.heard(heading):
-                found |= held
-        return found
+        return _NOTHING.union(*map(self._heard.__getitem__, section.heading_path)) if section else _NOTHING
 
-    @property
-    def plain(self) -> float:
-        """Evidence of the sections whose headings hold none of the query's words: worked out once for all of them."""
-        if self._plain is None:
-            self._plain = round(self.explained() * self.share, DECIMALS)
-        return self._plain
+    def _heading(self, section: Section) -> frozenset[str]:
+        return less(words(section.heading, self.source.language), self.label)
 
-    def evidence(self, section: Section | None) -> float:
+    def evidence(self, section: Section | None, share: float, idf: Callable[[str], float]) -> float:
         """e = C · max(A, H)."""
         in_heading = self.in_headings(section)
         if section is None or not in_heading:
-            return self.plain
-        heading = less(words(section.heading, self.source.language), self.label)
-        return round(self.explained(in_heading) * max(self.share, self._share(heading)), DECIMALS)
+            return round(self.explained() * share, DECIMALS)
+        return round(self.explained(in_heading) * max(share, self._share(self._heading(section), idf)), DECIMALS)
+
+    def choose(self, own: Mapping[int, Mapping[str, float]]) -> None:
+        """Fills ``kept``: with every unknown word as common as can be, evidence is at its largest."""
+        if self.document.side and self.name_class not in ("spelled", "same_name"):
+            return
+        if self.is_named:
+            inside = self._inside(own)
+            self.kept = [one for one in inside if self._may_be_row(one)][:SECTIONS_A_DOCUMENT]
+        else:
+            self.kept = [one for one in self._promising() if self._may_be_row(one)]
+
+    def _may_be_row(self, section: Section | None) -> bool:
+        if self.name_class is not None or (section is not None and self._is_exact(section)):
+            return True
+        return self.evidence(section, self.share, self.asked.least) >= LEAST_EVIDENCE
+
+    def undecided(self) -> frozenset[str]:
+        """Words beside those of the query, whose rarity its evidence depends on."""
+        names = [name for name in self.names if name & self.wanted]
+        headings = [self._heading(one) for one in self.kept if one is not None and self._heard[one.heading]]
+        return _NOTHING.union(*names, *headings) - self.wanted
 
     @property
     def is_named(self) -> bool:
         return self.name_class is not None or self.share >= 1.0
 
-    def rows(self, own: Mapping[int, Mapping[str, float]]) -> list[tuple[NameRow, tuple[object, ...]]]:
-        if self.document.side and self.name_class not in ("spelled", "same_name"):
-            return []
+    def rows(self, idf: Callable[[str], float]) -> list[tuple[NameRow, tuple[object, ...]]]:
         found: list[NameRow] = []
-        sections: Sequence[Section | None] = self._inside(own) if self.is_named else self._promising()
-        for section in sections:
-            graded = self._graded(section)
+        share = self._best_share(idf)
+        document = self.document
+        for section in self.kept:
+            graded = self._graded(section, share, idf)
             if graded is not None:
-                weight, evidence, name_class = graded
-                document = self.document
-                found.append(
-                    NameRow(
-                        section.chunk_id if section else None,
-                        section.ref if section else None,
-                        document.document_id,
-                        document.number,
-                        document.path,
-                        weight,
-                        evidence,
-                        name_class,
-                    )
-                )
+                id_, ref = (section.chunk_id, section.ref) if section else (None, None)
+                found.append(NameRow(id_, ref, document.document_id, document.number, document.path, *graded))
         if not self.is_named:
             found.sort(key=lambda row: (-row.weight, -row.evidence))
         # Bearers of a well-known name stand in the order in which they were chosen.
         chosen = -round(self.explained(), DECIMALS) if self.name_class == "well_known" else 0.0
-        place = (not self.full_path, chosen, self.document.depth, self.document.path, self.source.label)
+        place = (not self.full_path, chosen, document.depth, document.path, self.source.label)
         return [(row, (*place, rank)) for rank, row in enumerate(found[:SECTIONS_A_DOCUMENT])]
 
-    def _promising(self) -> Sequence[Section | None]:
-        """Sections of a document that is not named: without words of the query in their headings, most say too little
-        to be graded one by one.
+    def _promising(self) -> list[Section | None]:
+        """Sections of a document that is not named, in file order. Of those without words of the query in their
+        headings, which are all alike, the first ones.
         """
         sections = self.document.sections
         if not sections:
-            return (None,)
-        if self.asked.only_common_words or not self.wanted or self.plain >= LEAST_EVIDENCE:
-            return sections
-        return [section for section in sections if self.in_headings(section)]
+            return [None]
+        if self.asked.only_common_words or not self.wanted:
+            return list(self.sections)
+        heard = self._heard.__getitem__
+        alike = SECTIONS_A_DOCUMENT if round(self.explained() * self.share, DECIMALS) >= LEAST_EVIDENCE else 0
+        found: list[Section | None] = []
+        for section in sections:
+            if any(map(heard, section[0])):
+                found.append(section_of(section))
+            elif alike:
+                alike -= 1
+                found.append(section_of(section))
+        return found
 
-    def _graded(self, section: Section | None) -> tuple[float, float, NameClass] | None:
+    def _graded(
+        self, section: Section | None, share: float, idf: Callable[[str], float]
+    ) -> tuple[float, float, NameClass] | None:
         """Weight, evidence and class of one section's row; None for a row that says too little."""
-        evidence = self.evidence(section)
+        evidence = self.evidence(section, share, idf)
         found: list[tuple[float, float, NameClass]] = []
         if self.name_class is not None:
             found.append((WEIGHTS[self.name_class] * self.scale, evidence, self.name_class))
-        if section is not None and section.heading and self._is_heading(section.heading):
+        if section is not None and self._is_exact(section):
             found.append((WEIGHTS["exact_heading"], evidence, "exact_heading"))
-        if self.share >= 1.0 and evidence >= 1.0:
+        if share >= 1.0 and evidence >= 1.0:
             found.append((WEIGHTS["complete"], evidence, "complete"))
         if evidence >= LEAST_EVIDENCE:
             found.append((evidence * evidence, evidence, "covered"))
         return max(found, key=lambda grade: grade[0]) if found else None
 
-    def _is_heading(self, heading: str) -> bool:
+    def _is_exact(self, section: Section) -> bool:
+        if not section.heading:
+            return False
         if self.asked.only_common_words:
-            return fold(heading) == fold(self.asked.text.strip())
-        return less(words(heading, self.source.language), self.label) == self.wanted
+            return fold(section.heading) == fold(self.asked.text.strip())
+        return self._heading(section) == self.wanted
 
     def _inside(self, own: Mapping[int, Mapping[str, float]]) -> list[Section | None]:
         """The sections of a named document in the order of their worth: covered headings, words, file order."""
@@ -219,16 +263,16 @@ class _Judged:
 
     def _shown(self) -> list[Section]:
         """Without wrappers: a heading over most of its file would stand for all of it."""
-        sections = self.document.sections
+        sections = self.sections
         if len(sections) < WRAPPER_HEADINGS:
-            return list(sections)
+            return sections
         last = max(section.end_line for section in sections)
         kept = [
             section
             for section in sections
             if not section.heading or section.end_line - section.start_line + 1 <= WRAPPER_SHARE * last
         ]
-        return kept or list(sections)
+        return kept or sections
 
 
 def _idf(total: int, held: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -14,12 +14,13 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from apps.indexing import name_ranking, naming
+from apps.indexing import naming
 from apps.indexing.analyzer import DEFAULT_LANGUAGE, analyze, fold
 from apps.indexing.fields import ENTRY
 from apps.indexing.lexical import LexicalResult, backend, given, postings, statistics
 from apps.indexing.models import BLOCK_BITS, NAMES_SUFFIX, SLOT_BITS
-from apps.indexing.naming import Asked, Named, NameRow, Section
+from apps.indexing.name_ranking import Judgement
+from apps.indexing.naming import Asked, Named, NameRow
 from apps.indexing.scope import SCOPED, Riders
 from apps.indexing.scoring import Postings, Space
 from apps.indexing.statements import Fragment, fetch, numbers_text, union
@@ -164,19 +165,46 @@ def _wanted(
     return wanted, np.array(totals, np.float64)
 
 
+class Pending:
+    """The stream but for the rarity of some ``terms``: ``refs`` are the chunks that may become its rows."""
+
+    def __init__(self, found: Pool, judgement: Judgement, numbers: Sequence[int]) -> None:
+        self._pool, self._judgement, self._numbers = found, judgement, numbers
+        self.refs = judgement.refs
+
+    @property
+    def statement(self) -> Fragment | None:
+        """How many documents of scope hold each of the terms; None where nothing is left to ask."""
+        terms = sorted(self._judgement.terms - self._pool.df.keys())
+        if not terms:
+            return None
+        return Fragment(
+            "SELECT term, sum(chunks)::bigint AS chunks FROM indexing_posting "
+            "WHERE term = ANY((SELECT %s::text[])::text[]) AND number = ANY((SELECT %s::int[])::int[]) GROUP BY term",
+            (terms, numbers_text(self._numbers)),
+        )
+
+    def result(self, df: Mapping[str, int]) -> NameResult:
+        self._pool.df.update(df)
+        rows = self._judgement.rows(functools.cache(self._pool.idf))
+        return NameResult(tuple(rows), any(row.weight >= 2 for row in rows))
+
+    def alone(self) -> NameResult:
+        """By a statement of its own, if it needs any."""
+        asked = self.statement
+        return self.result(dict(fetch(asked)) if asked is not None else {})
+
+
 def rank(
     scope: Scope,
     question: Question,
     found: Pool,
     rows: Sequence[tuple[Any, ...]],
     lexical: LexicalResult | None = None,
-) -> NameResult:
+) -> Pending:
     """The stream from its pool and the rows of ``statement``. The lexical stream's result tells how rare words are in
     texts, and which sections of a named file hold them.
     """
-    for kind, _, term, head, _ in rows:
-        if kind == "t":
-            found.df.setdefault(term, int.from_bytes(head, "big"))
     documents = [_named(orjson.loads(data)) for kind, _, _, _, data in rows if kind == "nd"]
     sources = {s.names: naming.Source(s.language, s.label) for s in scope.sources if s.names}
     terms = {
@@ -194,10 +222,15 @@ def rank(
         weights = lexical.weights(refs) if lexical is not None else {}
         return {ref: {terms[ref >> SLOT_BITS][unit]: w for unit, w in held.items()} for ref, held in weights.items()}
 
+    of_query = frozenset[str]().union(*(_asked(question.text, language) for language in scope.languages))
+    everywhere = math.log(1 + found.documents / (1 + found.documents))
     idf = functools.cache(found.idf)
-    asked = Asked(question.text, idf, rare, question.only_common_words)
-    ranked = name_ranking.rank(asked, documents, sources, own)
-    return NameResult(tuple(ranked), any(row.weight >= 2 for row in ranked))
+
+    def least(term: str) -> float:
+        return idf(term) if term in of_query else everywhere
+
+    asked = Asked(question.text, idf, least, rare, question.only_common_words)
+    return Pending(found, Judgement(asked, documents, sources, own), list(sources))
 
 
 def search(scope: Scope, question: Question) -> NameResult:
@@ -208,13 +241,13 @@ def search(scope: Scope, question: Question) -> NameResult:
     if question.asked:
         parts.append(used.statement(scope, question))
     rows = fetch(union(parts))
-    return rank(scope, question, found, rows, used.rank(scope, question, rows, 1) if question.asked else None)
+    lexical = used.rank(scope, question, rows, 1) if question.asked else None
+    return rank(scope, question, found, rows, lexical).alone()
 
 
 def statement(scope: Scope, question: Question, found: Pool) -> Fragment:
     """The documents of the pool and files written in capitals that the query mentions (of a query of common words,
-    those whose folded name it is), kind ``nd``, and how many documents of scope hold each term of their names and
-    headings, kind ``t``; in the columns of ``REPLY``.
+    those whose folded name it is), kind ``nd``, in the columns of ``REPLY``.
     """
     numbers = numbers_text(source.names for source in scope.sources if source.names)
     refs = numbers_text(found.refs)
@@ -226,26 +259,16 @@ def statement(scope: Scope, question: Question, found: Pool) -> Fragment:
         condition = "(ref = ANY(%s::bigint[]) OR (capital AND number = ANY(%s::int[]) AND stem = ANY(%s::text[])))"
         bound = [refs, numbers, re.findall(r"\w+", fold(question.text.strip()))]
     return Fragment(
-        "WITH named AS MATERIALIZED (SELECT number, document_id, path, title, aliases, side, sections, terms, "  # noqa: S608
+        "SELECT 'nd', '', '', NULL::bytea, convert_to(json_build_array("  # noqa: S608
+        "number, document_id, path, title, aliases, side, sections, COALESCE("
         "depth <= (SELECT min(o.depth) FROM indexing_nameddocument o "
-        "WHERE o.number = d.number AND o.stem = d.stem AND NOT o.side) AS owns_stem FROM indexing_nameddocument d "
-        f"WHERE {condition} ORDER BY ref = ANY(%s::bigint[]) DESC, depth, path LIMIT {2 * MAX_TIED}) "
-        "SELECT 'nd', '', '', NULL::bytea, convert_to((to_jsonb(named) - 'terms')::text, 'UTF8') FROM named UNION ALL "
-        "SELECT 't', '', term, int8send(sum(chunks)::bigint), NULL FROM indexing_posting "
-        "WHERE number = ANY((SELECT %s::int[])::int[]) AND term = ANY(ARRAY(SELECT DISTINCT unnest(terms) FROM named)) "
-        "GROUP BY term",
-        (*bound, refs, numbers),
+        "WHERE o.number = d.number AND o.stem = d.stem AND NOT o.side), true))::text, 'UTF8') "
+        f"FROM indexing_nameddocument d WHERE {condition} "
+        f"ORDER BY ref = ANY(%s::bigint[]) DESC, depth, path LIMIT {2 * MAX_TIED}",
+        (*bound, refs),
     )
 
 
-def _named(row: dict[str, Any]) -> Named:
-    return Named(
-        row["number"],
-        UUID(row["document_id"]),
-        row["path"],
-        row["title"],
-        tuple(row["aliases"]),
-        row["side"],
-        tuple(Section(tuple(heading), *rest) for heading, *rest in row["sections"]),
-        row["owns_stem"] is not False,
-    )
+def _named(row: Sequence[Any]) -> Named:
+    number, document, path, title, aliases, side, sections, owns_stem = row
+    return Named(number, UUID(document), path, title, tuple(aliases), side, sections, owns_stem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
@@ -54,6 +54,11 @@ class Section(NamedTuple):
         return self.heading_path[-1] if self.heading_path else ""
 
 
+def section_of(stored: Sequence[Any]) -> Section:
+    """A section as it is stored, or one that was made already."""
+    return stored if isinstance(stored, Section) else Section(tuple(stored[0]), *stored[1:])
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """A document that may be meant. ``owns_stem``: no other file of its source with that stem is nearer to the root."""
@@ -64,7 +69,8 @@ class Named:
     title: str
     aliases: tuple[str, ...]
     side: bool
-    sections: tuple[Section, ...]
+    sections: Sequence[Sequence[Any]]
+    """As they are stored: few of them are ever looked at (``section_of``)."""
     owns_stem: bool = True
 
     @property
@@ -104,10 +110,13 @@ class NameRow:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query as this stream reads it. ``rare`` tells which terms stand in at most 1 % of the chunk bodies."""
+    """A query as this stream reads it. ``rare`` tells which terms stand in at most 1 % of the chunk bodies; ``least``
+    is idf, and for words beside those of the query the least that it can be.
+    """
 
     text: str
     idf: Callable[[str], float]
+    least: Callable[[str], float]
     rare: Callable[[str], bool]
     only_common_words: bool = False
 

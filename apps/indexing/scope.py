@@ -152,7 +152,8 @@ def visible_blocks(
     parts = _of_models(viewer, blocks, sources, evaluation)
     scoped = union(parts) if parts else Fragment(f"SELECT {_COLUMNS} FROM indexing_indexedsource s WHERE false")  # noqa: S608
     asked = union([_PACKED, _PROFILE, *(riders.fragments if riders else ())])
-    rows = fetch(Fragment(f"WITH {SCOPED} AS MATERIALIZED ({scoped.sql}) {asked.sql}", (*scoped.params, *asked.params)))
+    statement = f"WITH {SCOPED} AS MATERIALIZED ({scoped.sql}) {asked.sql}"
+    rows = fetch(Fragment(statement, (*scoped.params, *asked.params)), prepare=True)
     members, profile = _read(rows)
     scopes = []
     for block in blocks:

@@ -53,7 +53,17 @@ class _Prepared(cast("Any", ServerBindingCursor)):  # type: ignore[misc]
     """Parsed and planned once for each connection."""
 
     def execute(self, query: Any, params: Any = None) -> Any:
-        return super().execute(query, params, prepare=True)
+        # Django turns preparing off for the whole connection, and the driver then never prepares.
+        self.connection.prepare_threshold, before = 0, self.connection.prepare_threshold
+        try:
+            return super().execute(query, params, prepare=True)
+        finally:
+            self.connection.prepare_threshold = before
+
+    def _convert_query(self, query: Any, params: Any = None) -> Any:
+        # The driver forgets the text of what it prepares, and Django's log of queries asks for it.
+        self._query = super()._convert_query(query, params)
+        return self._query
 
 
 @contextmanager

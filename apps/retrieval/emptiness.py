@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from apps.access.sources import source_models
-from apps.retrieval.shelf_reading import candidates_of
+from apps.retrieval.shelf_reading import Wanted, candidates_of
 from apps.retrieval.values import Answer, Empty, NearHeading, Question
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def nearest(streams: Streams) -> tuple[NearHeading, ...]:
     refs = [hit.ref for hit in streams.dense[: NEAREST * 4]]
     if not refs:
         return ()
-    (rows,) = candidates_of([(streams.scope, refs, ())])
+    ((rows,), _) = candidates_of([Wanted(streams.scope, refs)])
     candidates = {candidate.ref: candidate for candidate in rows}
     found: dict[tuple[object, tuple[str, ...]], NearHeading] = {}
     for ref in refs:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -13,6 +14,10 @@ from apps.retrieval.values import Facet, FacetValue, Filters
 K = TypeVar("K", bound=Any)
 
 SHOWN = 12
+_SOURCE: Callable[[Candidate], tuple[str, str, int]] = attrgetter("store", "source_label", "source_id.int")
+_KIND: Callable[[Candidate], str] = attrgetter("kind")
+_PATH: Callable[[Candidate], str] = attrgetter("path")
+_STATUS: Callable[[Candidate], str] = attrgetter("status")
 KIND_LABELS = {
     "doc": "Documents",
     "collection": "Collections",
@@ -30,17 +35,18 @@ def facets_of(
 ) -> tuple[Facet, ...]:
     """Source, kind, folder and status, each with the values that occur, most frequent first."""
     by_source: Counter[tuple[str, str]] = Counter()
-    kinds: Counter[str] = Counter()
+    # Ids hash slowly, their numbers do not.
+    for (store, label, id_), count in Counter(map(_SOURCE, rows)).items():
+        by_source[f"{_SOURCE_KIND[store]}:{UUID(int=id_)}", label] += count
+    kinds = Counter(map(_KIND, rows))
+    paths = Counter(map(_PATH, rows))
     folders: Counter[str] = Counter()
-    statuses: Counter[str] = Counter()
-    for row in rows:
-        by_source[f"{_SOURCE_KIND[row.store]}:{row.source_id}", row.source_label] += 1
-        kinds[row.kind] += 1
-        folder, slash, _ = row.path.partition("/")
+    for path, count in paths.items():
+        folder, slash, _ = path.partition("/")
         if slash:
-            folders[f"{folder}/"] += 1
-        if row.status:
-            statuses[row.status] += 1
+            folders[f"{folder}/"] += count
+    statuses = Counter(map(_STATUS, rows))
+    del statuses[""]
     chosen = {f"{kind}:{id}" for kind, id in sources}
     found = (
         Facet(

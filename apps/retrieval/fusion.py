@@ -6,10 +6,9 @@ never added to a score of another: only ranks meet.
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -58,14 +57,6 @@ def fuse(
     return dict(fused)
 
 
-def fuse_places(places: Iterable[tuple[K, Place]]) -> dict[K, float]:
-    """The same sum where a place has a weight of its own, as in the name stream."""
-    fused: defaultdict[K, float] = defaultdict(float)
-    for key, place in places:
-        fused[key] += place.share
-    return dict(fused)
-
-
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What the final score of a row is made of."""
@@ -74,27 +65,6 @@ class Standing:
     page: float
     factor: float
     final: float
-
-
-def boost(
-    fused: Mapping[K, float], document_of: Mapping[K, Hashable], factors: Mapping[K, float] | None = None
-) -> dict[K, Standing]:
-    """final = (fused / best fused + 0.3 · p / best p) × factor, p = sum of a document's three best fused scores."""
-    if not fused:
-        return {}
-    by_document: defaultdict[Hashable, list[float]] = defaultdict(list)
-    for key, score in fused.items():
-        by_document[document_of[key]].append(score)
-    page = {document: sum(heapq.nlargest(PAGE_ROWS, scores)) for document, scores in by_document.items()}
-    best = max(fused.values())
-    best_page = max(page.values())
-    standings = {}
-    for key, score in fused.items():
-        p = page[document_of[key]]
-        factor = 1.0 if factors is None else factors.get(key, 1.0)
-        final = round((score / best + PAGE_BOOST * p / best_page) * factor, ROUND)
-        standings[key] = Standing(fused=round(score, ROUND), page=round(p, ROUND), factor=factor, final=final)
-    return standings
 
 
 def factor_of(*, status: str = "", priority: int = 50, side: bool = False, named: bool = False) -> float:

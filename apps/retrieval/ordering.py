@@ -12,7 +12,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 
 from apps.retrieval.fusion import Standing, factor_of
-from apps.retrieval.shelf_reading import candidates_of, shelves_of
+from apps.retrieval.shelf_reading import Wanted, candidates_of, shelves_of
 from apps.retrieval.standings import Places, Standings, Ties, tie_break
 from apps.retrieval.values import StreamName
 from apps.symbols.names import joined
@@ -70,21 +70,26 @@ def fuse_streams(streams: Streams) -> Fused:
 
 def fuse_blocks(asked: Sequence[Streams]) -> list[Fused]:
     """The same for several blocks, whose candidates are read by one statement."""
-    wanted = [_wanted(streams) for streams in asked]
-    found = candidates_of([(s.scope, refs, nodes) for s, (refs, nodes) in zip(asked, wanted, strict=True)])
+    found, df = candidates_of([_wanted(streams) for streams in asked])
+    for streams, counts in zip(asked, df, strict=True):
+        if streams.open_names is not None:
+            streams.name(counts)
     return [
         _fused(streams, _code(streams, rows) if streams.block == "code" else _docs(streams, rows))
         for streams, rows in zip(asked, found, strict=True)
     ]
 
 
-def _wanted(streams: Streams) -> tuple[list[int], list[UUID]]:
+def _wanted(streams: Streams) -> Wanted:
     refs: dict[int, None] = {}
     if streams.lexical is not None:
         refs |= dict.fromkeys(streams.lexical.refs.tolist())
     refs |= dict.fromkeys(streams.dense.refs.tolist())
-    refs |= dict.fromkeys(row.ref for row in streams.names.rows if row.ref is not None)
-    return list(refs), [found.node_id for found in streams.symbols]
+    names = streams.open_names
+    named = names.refs if names is not None else (row.ref for row in streams.names.rows if row.ref is not None)
+    refs |= dict.fromkeys(named)
+    nodes = [found.node_id for found in streams.symbols]
+    return Wanted(streams.scope, list(refs), nodes, names.statement if names is not None else None)
 
 
 def _fused(streams: Streams, pool: _Pool) -> Fused:

@@ -26,7 +26,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import Error as DatabaseFailure
 from django.db import connection, transaction
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from apps.access.errors import Refusal
@@ -93,27 +93,28 @@ def noting(*, by: Viewer, door: Door, tool: str, query: str, named: Sequence[Sou
 
 def _write(note: Note, by: Viewer, door: Door, tool: str, query: str, milliseconds: int) -> None:
     try:
+        is_inside = connection.in_atomic_block
         with transaction.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute(f"SET LOCAL lock_timeout = {LOCK_MILLISECONDS}")
+            silent = _prepared({*note.named, *note.found})
             if isinstance(by, AbstractUser):
-                _write_row(note, by, door, tool, query, milliseconds)
+                _write_row(note, by, door, tool, query, milliseconds, silent)
             else:
                 _count(door, tool)
-            with connection.cursor() as cursor:
-                cursor.execute("SET LOCAL lock_timeout = 0")
+            if is_inside:
+                with connection.cursor() as cursor:
+                    cursor.execute("SET LOCAL lock_timeout = 0")
     except DatabaseFailure as failure:
         logger.warning("the query log could not be written: %s", type(failure).__name__)
 
 
-def _write_row(note: Note, by: Any, door: Door, tool: str, query: str, milliseconds: int) -> None:
-    silent = opted_out({*note.named, *note.found})
+def _write_row(
+    note: Note, by: Any, door: Door, tool: str, query: str, milliseconds: int, silent: CollectionOf[SourceKey]
+) -> None:
     if any(key in silent for key in note.named):
         return
     # A source that opted out leaves no trace in a wider row: its hits are as if they had not been.
     found = [key for key in note.found if key not in silent]
-    outcome = note.outcome or (Outcome.OK if found else Outcome.EMPTY)
-    QueryLogEntry.objects.create(
+    row = QueryLogEntry(
         user_id=by.pk,
         token_id=current_origin().token_id or None,
         door=door,
@@ -121,12 +122,13 @@ def _write_row(note: Note, by: Any, door: Door, tool: str, query: str, milliseco
         query=cut(query),
         named=[_packed(key) for key in dict.fromkeys(note.named)],
         found=[_packed(key) for key in dict.fromkeys(found)],
-        outcome=outcome,
+        outcome=note.outcome or (Outcome.OK if found else Outcome.EMPTY),
         code=note.code[:40],
         results=len(found),
         tokens=note.tokens if len(found) == len(note.found) else 0,
         milliseconds=milliseconds,
     )
+    row.save(force_insert=True)
 
 
 def _count(door: Door, tool: str) -> None:
@@ -136,17 +138,21 @@ def _count(door: Door, tool: str) -> None:
         AnonymousQueries.objects.filter(pk=counted.pk).update(queries=F("queries") + 1)
 
 
-def opted_out(keys: CollectionOf[SourceKey]) -> set[SourceKey]:
-    """Those of ``keys`` whose queries are not logged, as their rows say right now."""
-    by_kind: dict[str, set[UUID]] = {}
-    for kind, id_ in keys:
-        by_kind.setdefault(kind, set()).add(id_)
-    silent: list[QuerySet[Any, Any]] = [
-        model.objects.filter(condition, pk__in=by_kind[model.kind]).order_by().values_list(Value(model.kind), "pk")
-        for model, condition in ((Repository, Q(logs_queries=False)), (Collection, Q(query_log_opt_out=True)))
-        if model.kind in by_kind
-    ]
-    return set(silent[0].union(*silent[1:])) if silent else set()
+def _prepared(keys: CollectionOf[SourceKey]) -> set[SourceKey]:
+    """Bounds how long this transaction waits, and gives those of ``keys`` whose queries are not logged, as their rows
+    say right now; one statement.
+    """
+    ids = {kind: [id_ for of, id_ in keys if of == kind] for kind in (Repository.kind, Collection.kind)}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT ''::text, NULL::uuid, set_config('lock_timeout', %s, true) "
+            "UNION ALL SELECT %s::text, id, '' FROM repositories "
+            "WHERE id = ANY(%s::uuid[]) AND NOT logs_queries "
+            "UNION ALL SELECT %s::text, id, '' FROM md_collections "
+            "WHERE id = ANY(%s::uuid[]) AND query_log_opt_out",
+            [f"{LOCK_MILLISECONDS}ms", *(value for pair in ids.items() for value in pair)],
+        )
+        return {(kind, id_) for kind, id_, _ in cursor.fetchall() if kind}
 
 
 def cut(query: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from apps.indexing.models import SLOT_BITS, EmbeddingProfile
@@ -26,19 +26,41 @@ def shelves_of(scope: Scope) -> list[Shelf]:
     return [shelf for name, shelf in SHELVES.items() if name in stores]
 
 
-def candidates_of(asked: Sequence[tuple[Scope, Sequence[int], Sequence[UUID]]]) -> list[list[Candidate]]:
-    """The candidates of each scope, for the refs of chunks and the ids of symbols that its streams found."""
+class Wanted(NamedTuple):
+    """What one block asks of the stores: chunks by their refs, symbols by their ids. ``beside`` rides along: a SELECT
+    of terms and how many documents have each."""
+
+    scope: Scope
+    refs: Sequence[int]
+    nodes: Sequence[UUID] = ()
+    beside: Fragment | None = None
+
+
+_TERMS = (
+    "SELECT {place}, '', q.chunks, 0::bigint, NULL::uuid, q.term, '', '', 0, 0, NULL::text[], NULL::bytea, "
+    "NULL::boolean, NULL::text, NULL::uuid, true FROM ({sql}) q"
+)
+
+
+def candidates_of(asked: Sequence[Wanted]) -> tuple[list[list[Candidate]], list[dict[str, int]]]:
+    """The candidates of each block, and the counts that each asked for beside."""
     parts: list[Fragment] = []
-    for place, (scope, refs, nodes) in enumerate(asked):
-        for shelf in shelves_of(scope):
-            parts += shelf.candidates(place, scope, refs, nodes)
-    sources = [{source.number: source for source in scope.sources} for scope, _, _ in asked]
+    for place, wanted in enumerate(asked):
+        for shelf in shelves_of(wanted.scope):
+            parts += shelf.candidates(place, wanted.scope, wanted.refs, wanted.nodes)
+        if wanted.beside is not None:
+            parts.append(Fragment(_TERMS.format(place=place, sql=wanted.beside.sql), wanted.beside.params))
+    sources = [{source.number: source for source in wanted.scope.sources} for wanted in asked]
     found: list[list[Candidate]] = [[] for _ in asked]
+    counts: list[dict[str, int]] = [{} for _ in asked]
     for row in fetch(union(parts), prepare=True) if parts else ():
-        place = row[0]
+        place, store = row[0], row[1]
+        if not store:
+            counts[place][row[5]] = row[2]
+            continue
         source = sources[place][row[2] >> SLOT_BITS]
-        found[place].append(SHELVES[row[1]].candidate(row, source.label, source.id))
-    return found
+        found[place].append(SHELVES[store].candidate(row, source.label, source.id))
+    return found, counts
 
 
 def winners_of(

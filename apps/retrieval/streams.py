@@ -15,6 +15,7 @@ from apps.indexing import dense, lexical, names
 from apps.indexing.analyzer import stop_words
 from apps.indexing.embedding.backends import EmbedderUnavailable
 from apps.indexing.models import EmbeddingProfile
+from apps.indexing.names import NameResult, Pending
 from apps.indexing.questions import Question as Terms
 from apps.indexing.questions import ask
 from apps.indexing.scoring import idf
@@ -40,7 +41,9 @@ class Streams:
     terms: Terms
     lexical: LexicalResult | None = None
     dense: dense.DenseHits = dense.NO_HITS
-    names: names.NameResult = dataclasses.field(default_factory=lambda: names.NameResult(()))
+    pending: Pending | None = None
+    """The name stream before it knows how rare some words are: that rides with the next statement, if there is one."""
+    _names: NameResult | None = None
     symbols: Sequence[symbols.Found] = ()
     profile: EmbeddingProfile | None = None
     degraded: list[Degraded] = dataclasses.field(default_factory=list)
@@ -51,6 +54,22 @@ class Streams:
     @property
     def block(self) -> Block:
         return self.scope.block
+
+    @property
+    def names(self) -> NameResult:
+        if self._names is None:
+            self._names = self.pending.alone() if self.pending is not None else NameResult(())
+        return self._names
+
+    @property
+    def open_names(self) -> Pending | None:
+        """The name stream while it still waits for an answer."""
+        return self.pending if self._names is None else None
+
+    def name(self, df: Mapping[str, int]) -> None:
+        """Closes the name stream with the answer that it waited for."""
+        if self.pending is not None:
+            self._names = self.pending.result(df)
 
 
 def run_streams(scope: Scope, query: str) -> Streams:
@@ -98,7 +117,7 @@ def run_blocks(
             mine = [row[1:] for row in rows if row[0] == place]
             _rank(streams, mine, limit, only)
             if (pool := pools[place]) is not None:
-                streams.names = names.rank(streams.scope, streams.terms, pool, mine, streams.lexical)
+                streams.pending = names.rank(streams.scope, streams.terms, pool, mine, streams.lexical)
             if look is not None and streams.profile is not None:
                 found = dense.rank(streams.profile, mine, limit)
                 streams.dense = dense.completed(found, streams.scope, streams.profile, vector, limit, look)
@@ -201,7 +220,7 @@ def _alone(streams: Streams, name: str, limit: int) -> None:
             elif name == "dense" and streams.vector is not None and streams.profile is not None:
                 streams.dense = dense.search(streams.scope, streams.profile, streams.vector, limit)
             elif name == "name":
-                streams.names = names.search(streams.scope, streams.terms)
+                streams._names = names.search(streams.scope, streams.terms)
     except DatabaseError as error:
         streams.degraded.append(Degraded(name, type(error).__name__))
 

@@ -8,6 +8,7 @@ from apps.indexing import chunks, names
 from apps.indexing.models import IndexedSource, NamedDocument
 from apps.indexing.naming import spelled_tokens
 from apps.indexing.questions import ask
+from apps.indexing.scope import visible_blocks
 from tests.indexing.shelf import STORE, Paper, PaperChunk, a_shelf, a_user, cut, put, scope_of
 
 pytestmark = pytest.mark.usefixtures("shelves")
@@ -35,7 +36,7 @@ def kit():
             path_of = (title, heading) if heading != title else (title,)
             piece = cut(f"{body} {place}", *path_of)
             start = 1 + 10 * place
-            sections.append(type(piece)(**{**as_dict(piece), "start_line": start, "end_line": start + 9}))
+            sections.append(piece._replace(start_line=start, end_line=start + 9))
         return put(shelf, path, *sections, title=title, side=side)
 
     document("README.md", "Kit", ["Kit", "Install", "Use"])
@@ -47,10 +48,6 @@ def kit():
     document("packages/widget/README.md", "Widget", ["Resizing"])
     document("test/fixtures/README.md", "Fixture", ["Fixture"], side=True)
     return shelf
-
-
-def as_dict(piece):
-    return {name: getattr(piece, name) for name in piece.__dataclass_fields__}
 
 
 def rows(query: str, **narrowing):
@@ -145,7 +142,7 @@ def test_retrieval_fact_44_a_wrapper_never_stands_for_its_file():
             whole = place == 0
             piece = cut(f"text {place}", *(("Wrapper",) if whole else ("Wrapper", heading)))
             end = 10 * len(headings) if whole else 10 * place + 10
-            pieces.append(type(piece)(**{**as_dict(piece), "start_line": 10 * place + 1, "end_line": end}))
+            pieces.append(piece._replace(start_line=10 * place + 1, end_line=end))
         put(shelf, path, *pieces, title="Wrapper")
 
     document("four.md", ["Wrapper", "One", "Two", "Three"])
@@ -199,11 +196,13 @@ def test_removed_and_renamed_documents_leave_the_names():
     assert entry.chunks == NamedDocument.objects.filter(number=entry.number).count()
 
 
-def test_names_cost_two_statements(django_assert_num_queries):
+def test_names_cost_two_statements_beside_the_scope(django_assert_num_queries):
     kit()
-    scope = scope_of()
+    query, viewer = "the contributing guide for windows", a_user()
+    with django_assert_num_queries(1):
+        (scope,) = visible_blocks(viewer, blocks={"docs": None}, riders=names.riding(query))
     with django_assert_num_queries(2):
-        names.search(scope, ask("the contributing guide for windows", scope.languages))
+        assert names.search(scope, ask(query, scope.languages)).rows
 
 
 @pytest.mark.parametrize(

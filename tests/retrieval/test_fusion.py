@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.retrieval.fusion import Place, boost, collapse, factor_of, fuse, fuse_places
+from apps.retrieval.fusion import Place, collapse, factor_of, fuse
+from apps.retrieval.standings import Places, Standings
 
 
-def order(fused: dict[str, float]) -> list[str]:
-    return sorted(fused, key=lambda key: (-fused[key], key))
+def standings(fused: list[float], documents: list[int], factors: list[float] | None = None) -> Standings:
+    """Of the rows 0, 1, ..., each with the number of its document."""
+    return Standings.of(
+        {row: row for row in range(len(fused))},
+        np.array(fused),
+        np.array(documents, np.int64),
+        np.array(factors or [1.0] * len(fused)),
+    )
 
 
 def test_retrieval_fact_60_three_streams() -> None:
-    ranks = {"a": (1, 1), "b": (2, 1, 3), "c": (2, 2)}
-    fused = fuse_places((key, Place(rank)) for key, places in ranks.items() for rank in places)
-    assert order(fused) == ["b", "a", "c"]
-    assert [fused[key] for key in "bac"] == pytest.approx([0.048396, 0.032787, 0.032258], abs=1e-6)
+    a, b, c = 0, 1, 2
+    places = Places({a: a, b: b, c: c})
+    for name, ranked in (
+        ("lexical", [(a, 1), (b, 2)]),
+        ("dense", [(b, 1), (c, 2)]),
+        ("name", [(a, 1), (c, 2), (b, 3)]),
+    ):
+        rows, ranks = np.array(ranked).T
+        places.add(name, rows, ranks, np.ones(len(rows)), np.ones(len(rows)))  # type: ignore[arg-type]
+    assert np.argsort(-places.sums).tolist() == [b, a, c]
+    assert places.sums[[b, a, c]] == pytest.approx([0.048396, 0.032787, 0.032258], abs=1e-6)
+    assert places[b]["name"] == (Place(3), 1.0)
+    assert "lexical" not in places[c]
 
 
 def test_retrieval_fact_61_five_streams_none_and_errors() -> None:
@@ -35,18 +52,17 @@ def test_retrieval_fact_63_name_rows_bring_their_own_weight() -> None:
     assert Place(1, 6).share == pytest.approx(6 / 61)
 
 
+P1, Q1, P2 = 0, 1, 2
+
+
 def test_retrieval_fact_64_page_boost() -> None:
-    standings = boost({"P1": 0.04, "Q1": 0.03, "P2": 0.02}, {"P1": "P", "P2": "P", "Q1": "Q"})
-    assert {key: standing.final for key, standing in standings.items()} == {"P1": 1.3, "Q1": 0.9, "P2": 0.8}
+    found = standings([0.04, 0.03, 0.02], [0, 1, 0])
+    assert {row: standing.final for row, standing in found.items()} == {P1: 1.3, Q1: 0.9, P2: 0.8}
 
 
 def test_retrieval_fact_65_factors() -> None:
-    standings = boost(
-        {"P1": 0.04, "Q1": 0.03, "P2": 0.02},
-        {"P1": "P", "P2": "P", "Q1": "Q"},
-        {"Q1": factor_of(status="superseded")},
-    )
-    assert standings["Q1"].final == pytest.approx(0.54)
+    found = standings([0.04, 0.03, 0.02], [0, 1, 0], [1, factor_of(status="superseded"), 1])
+    assert found[Q1].final == pytest.approx(0.54)
     assert factor_of(priority=100) == pytest.approx(1.1)
     assert factor_of(priority=0) == pytest.approx(0.9)
     assert factor_of(status="superseded", named=True) == 1
@@ -55,9 +71,8 @@ def test_retrieval_fact_65_factors() -> None:
 
 
 def test_boost_counts_the_three_best_rows_of_a_page() -> None:
-    standings = boost({"a": 0.4, "b": 0.3, "c": 0.2, "d": 0.1}, dict.fromkeys("abcd", "page"))
-    assert standings["d"].page == pytest.approx(0.9)
-    assert boost({}, {}) == {}
+    assert standings([0.4, 0.3, 0.2, 0.1], [0, 0, 0, 0])[3].page == pytest.approx(0.9)
+    assert dict(standings([], [])) == {}
 
 
 def test_copies_collapse_to_the_first_and_short_ones_stay() -> None:
