@@ -257,3 +257,15 @@ def test_comments_lose_their_marks(comment: str, said: str | None) -> None:
     code = parse(f"{comment}export function run() {{}}\n", "a.ts")
     doc = by_name(code)["a.run"].doc
     assert doc == said if said is not None else len(doc) <= 2000
+
+
+def test_a_signature_leaves_comments_out() -> None:
+    code = parse("export const map: {\n  /** Maps. */\n  <A>(f: () => A): A\n} = dual(1)\n", "a.ts")
+    assert by_name(code)["a.map"].signature == "map: { <A>(f: () => A): A }"
+    code = parse('def match(pattern="/* or */"):\n    pass\n', "b.py")
+    assert by_name(code)["b.match"].signature == 'def match(pattern="/* or */")'
+
+
+def test_a_signature_over_several_lines_reads_as_if_on_one() -> None:
+    code = parse("def run(\n    self,\n    names: dict[\n        str, int\n    ],\n) -> None:\n    pass\n", "a.py")
+    assert by_name(code)["a.run"].signature == "def run(self, names: dict[str, int]) -> None"

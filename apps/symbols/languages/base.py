@@ -18,6 +18,9 @@ LONGEST_CHAIN = 800
 _CHAIN = re.compile(r"[\w$]+(?:(?:\.|::|\?\.|->)[\w$]+)*\Z")
 _LAST = re.compile(r"([\w$]+)\s*\Z")
 _SEPARATORS = re.compile(r"\?\.|::|->")
+_BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_BRACKET_BREAK = re.compile(r"(?<=[(\[])[ \t]*\n\s*|,?[ \t]{0,80}\n\s*(?=[)\]])")
+"""Line ends behind an opening bracket and before a closing one, with the comma that only a list of lines has."""
 _MARKS = re.compile(r"\n[ \t]*(?:/\*\*?|\*+/|\*|//[/!]?|#+)?[ \t]?")
 
 
@@ -36,6 +39,7 @@ class Grammar:
     strings: ClassVar[tuple[str, ...]] = ("string",)
     scopes: ClassVar[frozenset[SymbolKind]] = frozenset({"class", "interface", "struct", "enum", "trait"})
     """Kinds whose functions are methods."""
+    has_block_comments: ClassVar[bool] = True
     comment_types: ClassVar[frozenset[str]] = frozenset({"comment", "line_comment", "block_comment"})
 
     def load(self) -> Language:
@@ -123,7 +127,12 @@ class Grammar:
         """The definition up to its body or value, blanks collapsed: what a caller must know."""
         body = self.body(node)
         raw = (node.text or b"")[: (body.start_byte if body is not None else node.end_byte) - node.start_byte]
-        text = " ".join(raw.decode("utf-8", "replace").split())
+        text = raw.decode("utf-8", "replace")
+        if b"/*" in raw and self.has_block_comments:
+            text = _BLOCK_COMMENT.sub(" ", text)  # of the members of a type that stands in the signature
+        if "\n" in text:
+            text = _BRACKET_BREAK.sub("", text)
+        text = " ".join(text.split())
         return text.rstrip("{:=;").strip()[:MAX_SIGNATURE_CHARS]
 
     def doc(self, node: Node, outer: Node) -> str:

@@ -14,6 +14,7 @@ MOST_COMMENTS = 1000
 
 class Python(Grammar):
     name = "python"
+    has_block_comments = False
     extensions = (".py", ".pyi")
     query = """
     (class_definition name: (identifier) @name) @def.class
