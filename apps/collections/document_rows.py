@@ -1,63 +1,167 @@
-"""New rows of documents, versions and staged files by binary COPY.
+"""Rows of documents, versions and staged files by binary COPY.
 
 Measured with documents of 10 KB: as values of an INSERT their bytes are spelled out by the client and read again by the
-server's parser, which costs more than storing them.
+server's parser, which costs more than storing them; as model instances they cost the client more than to pack them.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from operator import attrgetter
 from typing import Any
+from uuid import UUID
 
-from django.db import connection, models
-from psycopg.types.json import Jsonb
+from django.db import connection
 
-_TYPES = {
-    models.UUIDField: "uuid",
-    models.CharField: "varchar",
-    models.TextField: "text",
-    models.BinaryField: "bytea",
-    models.PositiveIntegerField: "int4",
-    models.BigIntegerField: "int8",
-    models.BooleanField: "bool",
-    models.JSONField: "jsonb",
-    models.DateTimeField: "timestamptz",
-}
+from apps.indexing.copying import copy_values
+
+_DOCUMENT = (
+    ("id", "uuid"),
+    ("collection_id", "uuid"),
+    ("source_key", "text"),
+    ("title", "text"),
+    ("title_override", "text"),
+    ("state", "text"),
+    ("state_reason", "text"),
+    ("content_hash", "bytea"),
+    ("size", "int4"),
+    ("version", "int4"),
+    ("format", "text"),
+    ("encoding", "text"),
+    ("encoding_guessed", "bool"),
+    ("replaced_characters", "int4"),
+    ("text", "text"),
+    ("frontmatter", "jsonb"),
+    ("parsed", "jsonb"),
+    ("warnings", "jsonb"),
+    ("truncated_at_line", "int4"),
+    ("word_count", "int4"),
+    ("line_count", "int4"),
+    ("chunk_count", "int4"),
+    ("profile", "text"),
+    ("created_at", "timestamptz"),
+    ("changed_at", "timestamptz"),
+    ("uploaded_by_id", "uuid"),
+    ("trashed_at", "timestamptz"),
+    ("shelved_chunks", "jsonb"),
+)
+_NEVER_CHANGED = frozenset({"id", "collection_id", "source_key", "created_at"})
+_RECHUNKED = frozenset(
+    {"parsed", "warnings", "state", "truncated_at_line", "chunk_count", "profile", "frontmatter", "title", "text"}
+)
+"""What cutting a document anew may change; its content and version are those it had."""
+_VERSION = (
+    ("document_id", "uuid"),
+    ("number", "int4"),
+    ("content_hash", "bytea"),
+    ("raw", "bytea"),
+    ("uploaded_at", "timestamptz"),
+    ("uploaded_by_id", "uuid"),
+)
+_STAGED = (
+    ("upload_id", "uuid"),
+    ("position", "int4"),
+    ("source_key", "text"),
+    ("title", "text"),
+    ("asset_type", "text"),
+    ("raw", "bytea"),
+    ("content_hash", "bytea"),
+    ("size", "int8"),
+    ("error_code", "text"),
+    ("error_message", "text"),
+)
 
 
-def copy_new(rows: Sequence[models.Model]) -> None:
-    """Insert rows of one model; the database gives the numbers of those whose key it makes. Caller's transaction."""
-    if not rows:
+@dataclass(slots=True)
+class DocumentRow:
+    """A row of ``md_documents`` to be written. JSON columns take what orjson takes."""
+
+    id: UUID
+    collection_id: UUID
+    source_key: str
+    title_override: str
+    content_hash: bytes
+    size: int
+    version: int
+    profile: str
+    created_at: datetime
+    changed_at: datetime
+    uploaded_by_id: UUID | None
+    title: str = ""
+    state: str = ""
+    state_reason: str = ""
+    format: str = "text"
+    encoding: str = ""
+    encoding_guessed: bool = False
+    replaced_characters: int = 0
+    text: str = ""
+    frontmatter: dict[str, Any] = field(default_factory=dict)
+    parsed: dict[str, Any] = field(default_factory=dict)
+    warnings: list[dict[str, Any]] = field(default_factory=list)
+    truncated_at_line: int | None = None
+    word_count: int = 0
+    line_count: int = 0
+    chunk_count: int = 0
+    trashed_at: datetime | None = None
+    shelved_chunks: tuple[()] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A row of ``md_document_versions``."""
+
+    document_id: UUID
+    number: int
+    content_hash: bytes
+    raw: bytes
+    uploaded_at: datetime
+    uploaded_by_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRow:
+    """One file of an upload: its bytes, or why it was refused."""
+
+    source_key: str
+    size: int
+    raw: bytes | None = None
+    content_hash: bytes | None = None
+    title: str = ""
+    asset_type: str = ""
+    error_code: str = ""
+    error_message: str = ""
+
+
+_values_of_document = attrgetter(*(name for name, _ in _DOCUMENT))
+_values_of_version = attrgetter(*(name for name, _ in _VERSION))
+_values_of_staged = attrgetter(*(name for name, _ in _STAGED[2:]))
+
+
+def write_documents(rows: Sequence[DocumentRow], *, replaced: Collection[UUID], rechunk: bool) -> None:
+    """Insert rows, or put them in place of those that the caller has locked (``replaced``). Caller's transaction."""
+    copy_values("md_documents", _DOCUMENT, [_values_of_document(row) for row in rows if row.id not in replaced])
+    again = [_values_of_document(row) for row in rows if row.id in replaced]
+    if not again:
         return
-    model = type(rows[0])
-    fields = [field for field in model._meta.concrete_fields if not isinstance(field, models.AutoField)]
-    types = [_type(field) for field in fields]
-    json_places = {place for place, name in enumerate(types) if name == "jsonb"}
-    names = [field.attname for field in fields]
-    quoted = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
-    with (
-        connection.cursor() as cursor,
-        cursor.copy(f"COPY {model._meta.db_table} ({quoted}) FROM STDIN (FORMAT BINARY)") as copy,
-    ):
-        copy.set_types(types)
-        for row in rows:
-            values: list[Any] = [getattr(row, name) for name in names]
-            for place in json_places:
-                values[place] = Jsonb(values[place], dumps=_dumps)
-            copy.write_row(values)
+    names = [name for name, _ in _DOCUMENT if name not in _NEVER_CHANGED]
+    changes = ", ".join(f"{name} = new.{name}" for name in names if not rechunk or name in _RECHUNKED)
+    with connection.cursor() as cursor:
+        columns = ", ".join(name for name, _ in _DOCUMENT)
+        cursor.execute(f"CREATE TEMP TABLE arriving_documents AS SELECT {columns} FROM md_documents WITH NO DATA")  # noqa: S608
+        copy_values("arriving_documents", _DOCUMENT, again)
+        cursor.execute(
+            f"UPDATE md_documents old SET {changes} FROM arriving_documents new WHERE old.id = new.id"  # noqa: S608
+        )
+        cursor.execute("DROP TABLE arriving_documents")
 
 
-def _type(field: models.Field[Any, Any]) -> str:
-    if isinstance(field, models.ForeignKey):
-        field = field.target_field
-    if isinstance(field, models.AutoField):
-        return str(field.rel_db_type(connection)).replace("integer", "int4").replace("bigint", "int8")
-    for kind, name in _TYPES.items():
-        if isinstance(field, kind):
-            return name
-    raise TypeError(f"no type for {field}")
+def copy_versions(rows: Sequence[VersionRow]) -> None:
+    copy_values("md_document_versions", _VERSION, [_values_of_version(row) for row in rows])
 
 
-def _dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def copy_staged(upload: UUID, first: int, rows: Sequence[StagedRow]) -> None:
+    """Rows of one upload; ``first`` is the position of the first of them."""
+    values = [(upload, position, *_values_of_staged(row)) for position, row in enumerate(rows, first)]
+    copy_values("md_staged_entries", _STAGED, values)

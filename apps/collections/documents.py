@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
@@ -13,13 +14,12 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.collections import link_rows
-from apps.collections.document_rows import copy_new
+from apps.collections.document_rows import DocumentRow, VersionRow, copy_versions, write_documents
 from apps.collections.models import (
     Collection,
     Document,
     DocumentChunk,
     DocumentState,
-    DocumentVersion,
     JsonObject,
 )
 from apps.indexing.chunks import DocumentText, store_documents
@@ -83,8 +83,8 @@ class Standing:
 
 @dataclass(slots=True)
 class _Batch:
-    rows: list[Document] = field(default_factory=list)
-    versions: list[DocumentVersion] = field(default_factory=list)
+    rows: list[DocumentRow] = field(default_factory=list)
+    versions: list[VersionRow] = field(default_factory=list)
     texts: list[DocumentText] = field(default_factory=list)
     links: list[link_rows.Row] = field(default_factory=list)
     changes: list[DocumentChange] = field(default_factory=list)
@@ -138,7 +138,7 @@ def store(
         if old is not None and old.is_current(digest, profile) and not rechunk:
             batch.outcomes.append(_unchanged(old, incoming))
             continue
-        _prepare(batch, collection, incoming, reading, old, by=by, now=now, rechunk=rechunk)
+        _prepare(batch, collection, incoming, reading, old, digest=digest, profile=profile, by=by, now=now)
     _write(collection, batch, rechunk=rechunk)
     return batch.outcomes
 
@@ -180,47 +180,41 @@ def _prepare(
     reading: Ingested | Skipped,
     old: Standing | None,
     *,
+    digest: bytes,
+    profile: str,
     by: User | None,
-    now: Any,
-    rechunk: bool,
+    now: datetime,
 ) -> None:
-    same_bytes = old is not None and old.content_hash == incoming.content_hash
+    same_bytes = old is not None and old.content_hash == digest
     version = 1 if old is None else old.version if same_bytes else old.version + 1
     override = incoming.title if incoming.title is not None else (old.title_override if old else "")
-    row = Document(
+    row = DocumentRow(
         id=old.id if old else uuid4(),
-        collection=collection,
+        collection_id=collection.pk,
         source_key=incoming.source_key,
         title_override=override,
-        content_hash=incoming.content_hash,
+        content_hash=digest,
         size=len(incoming.raw),
         version=version,
-        profile=profile_of(collection),
+        profile=profile,
         created_at=now,
         changed_at=now,
-        uploaded_by=by,
-        trashed_at=None,
+        uploaded_by_id=by.pk if by else None,
     )
     if isinstance(reading, Skipped):
-        row.state, row.state_reason = DocumentState.SKIPPED, reading.reason
+        row.state, row.state_reason = DocumentState.SKIPPED.value, reading.reason
         row.title = title_of(override, "", incoming.source_key)
-        row.format, row.encoding, row.text = "text", "", ""
         row.warnings = [{"code": reading.reason, "line": 1, "column": 1, "message": reading.message}]
         chunks: tuple[Any, ...] = ()
     else:
         chunks = _describe(row, reading)
-        batch.links += link_rows.rows_of(collection.pk, row.pk, reading.parsed)
+        batch.links += link_rows.rows_of(collection.pk, row.id, reading.parsed)
     batch.rows.append(row)
     if not same_bytes:
-        batch.versions.append(
-            DocumentVersion(
-                document=row, number=version, content_hash=row.content_hash, raw=incoming.raw, uploaded_at=now,
-                uploaded_by=by,
-            )
-        )  # fmt: skip
+        batch.versions.append(VersionRow(row.id, version, digest, incoming.raw, now, row.uploaded_by_id))
     batch.texts.append(
         DocumentText(
-            document_id=row.pk,
+            document_id=row.id,
             title=row.title,
             path=row.source_key,
             chunks=chunks,
@@ -230,9 +224,9 @@ def _prepare(
         )
     )
     if old is not None:
-        batch.replaced.append(row.pk)
+        batch.replaced.append(row.id)
     act: Act = "created" if old is None else "restored" if old.trashed else "replaced"
-    ref = DocumentRef(Collection.kind, collection.pk, row.pk, row.source_key)
+    ref = DocumentRef(Collection.kind, collection.pk, row.id, row.source_key)
     batch.changes.append(
         DocumentChange(ref, act, version_hash=row.content_hash.hex(), frontmatter=dict(row.frontmatter))
     )
@@ -240,7 +234,7 @@ def _prepare(
         Outcome(
             incoming.source_key,
             "created" if old is None else "replaced",
-            row.pk,
+            row.id,
             document_state=row.state,
             reason=row.state_reason,
             truncated_at_line=row.truncated_at_line,
@@ -250,7 +244,7 @@ def _prepare(
     )
 
 
-def _describe(row: Document, reading: Ingested) -> tuple[Any, ...]:
+def _describe(row: DocumentRow, reading: Ingested) -> tuple[Any, ...]:
     parsed, chunked = reading.parsed, reading.chunked
     row.text = parsed.text
     row.format, row.encoding = parsed.format, parsed.encoding
@@ -267,23 +261,23 @@ def _describe(row: Document, reading: Ingested) -> tuple[Any, ...]:
         else DocumentState.TRUNCATED
         if chunked.truncated_at_line is not None
         else DocumentState.INDEXED
-    )
+    ).value
     row.chunk_count = len(chunked.chunks)
     return chunked.chunks
 
 
-def structure(parsed: ParsedDocument) -> JsonObject:
+def structure(parsed: ParsedDocument) -> dict[str, Any]:
     """The parsed fields that pages and programs read, as JSON."""
     return {
         "title": parsed.title,
-        "frontmatter_span": list(parsed.frontmatter_span) if parsed.frontmatter_span else None,
+        "frontmatter_span": parsed.frontmatter_span,
         "heading_tree": _plain(parsed.heading_tree),
         "code_blocks": _plain(parsed.code_blocks),
         "tables": _plain(parsed.tables),
         "assets": _plain(parsed.assets),
         "items": _plain(parsed.items),
         "code_refs": _plain(parsed.code_refs),
-        "anchors": list(parsed.anchors),
+        "anchors": parsed.anchors,
     }
 
 
@@ -297,36 +291,11 @@ def title_of(override: str, parsed: str | None, key: str) -> str:
     return override or parsed or key.rsplit("/", 1)[-1]
 
 
-_CONTENT = (
-    "title", "title_override", "state", "state_reason", "content_hash", "size", "version", "format", "encoding",
-    "encoding_guessed", "replaced_characters", "text", "frontmatter", "parsed", "warnings", "truncated_at_line",
-    "word_count", "line_count", "chunk_count", "profile", "changed_at", "uploaded_by", "trashed_at", "shelved_chunks",
-)  # fmt: skip
-_RECHUNKED = (
-    "parsed",
-    "warnings",
-    "state",
-    "truncated_at_line",
-    "chunk_count",
-    "profile",
-    "frontmatter",
-    "title",
-    "text",
-)
-
-
 def _write(collection: Collection, batch: _Batch, *, rechunk: bool) -> None:
     if not batch.rows:
         return
-    replaced = set(batch.replaced)
-    copy_new([row for row in batch.rows if row.pk not in replaced])
-    Document.objects.bulk_create(
-        [row for row in batch.rows if row.pk in replaced],
-        update_conflicts=True,
-        unique_fields=["id"],
-        update_fields=_RECHUNKED if rechunk else _CONTENT,
-    )
-    copy_new(batch.versions)
+    write_documents(batch.rows, replaced=set(batch.replaced), rechunk=rechunk)
+    copy_versions(batch.versions)
     _prune_versions([version.document_id for version in batch.versions if version.number > 1])
     store_documents(get_store(STORE), source_id=collection.pk, documents=batch.texts)
     link_rows.write(batch.links, replaced=batch.replaced)

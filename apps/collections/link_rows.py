@@ -6,29 +6,39 @@ Measured with 60 links a document: model instances and ``bulk_create`` took four
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import connection
 
 from apps.collections.models import LinkState
+from apps.indexing.copying import copy_values
 from apps.markup.values import Link, ParsedDocument
 
-CONTENT = ("text", "lines", "fragment", "alias", "rel_type", "field", "embed")
-RESOLUTION = (
-    "state",
-    "reason",
-    "rule",
-    "target_document_id",
-    "target_asset_id",
-    "anchor",
-    "candidates",
-    "suggestion",
+_KEY = (("document_id", "uuid"), ("link_type", "text"), ("digest", "bytea"))
+_CONTENT = (
+    ("text", "text"),
+    ("lines", "int4[]"),
+    ("fragment", "text"),
+    ("alias", "text"),
+    ("rel_type", "text"),
+    ("field", "text"),
+    ("embed", "bool"),
 )
-_KEY = ("document_id", "link_type", "digest")
-_COLUMNS = ("id", "collection_id", *_KEY, "href", *CONTENT, *RESOLUTION)
-_UNRESOLVED = (LinkState.PENDING.value, "", None, None, None, "", "[]", "")
+_RESOLUTION = (
+    ("state", "text"),
+    ("reason", "text"),
+    ("rule", "int2"),
+    ("target_document_id", "uuid"),
+    ("target_asset_id", "uuid"),
+    ("anchor", "text"),
+    ("candidates", "jsonb"),
+    ("suggestion", "text"),
+)
+_COLUMNS = (("id", "uuid"), ("collection_id", "uuid"), *_KEY, ("href", "text"), *_CONTENT, *_RESOLUTION)
+RESOLUTION = tuple(name for name, _ in _RESOLUTION)
+_UNRESOLVED = (LinkState.PENDING.value, "", None, None, None, "", (), "")
 
 Row = tuple[Any, ...]
 
@@ -70,23 +80,22 @@ def write(rows: Sequence[Row], *, replaced: Sequence[UUID]) -> None:
     """
     known = set(replaced)
     fresh = [row for row in rows if row[2] not in known]
-    if fresh:
-        _copy("md_links", _COLUMNS, fresh)
+    copy_values("md_links", _COLUMNS, fresh)
     if not known:
         return
     with connection.cursor() as cursor:
         cursor.execute("CREATE TEMP TABLE arriving_links (LIKE md_links) ON COMMIT DROP")
-        _copy("arriving_links", _COLUMNS, (row for row in rows if row[2] in known))
+        copy_values("arriving_links", _COLUMNS, [row for row in rows if row[2] in known])
         cursor.execute(
             "DELETE FROM md_links old WHERE old.document_id = ANY(%s) AND NOT EXISTS (SELECT 1 FROM arriving_links new"
             " WHERE new.document_id = old.document_id AND new.link_type = old.link_type AND new.digest = old.digest)",
             [list(known)],
         )
-        columns = ", ".join(_COLUMNS)
-        written = ", ".join(f"{name} = excluded.{name}" for name in CONTENT)
+        columns = ", ".join(name for name, _ in _COLUMNS)
+        written = ", ".join(f"{name} = excluded.{name}" for name, _ in _CONTENT)
         cursor.execute(
             f"INSERT INTO md_links ({columns}) SELECT {columns} FROM arriving_links"  # noqa: S608 - constants
-            f" ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET {written}"
+            f" ON CONFLICT ({', '.join(name for name, _ in _KEY)}) DO UPDATE SET {written}"
         )
         cursor.execute("DROP TABLE arriving_links")
 
@@ -97,7 +106,7 @@ def update(changed: Sequence[Row]) -> int:
     written = ", ".join(f"{name} = new.{name}" for name in RESOLUTION)
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TEMP TABLE link_changes AS SELECT {', '.join(names)} FROM md_links WITH NO DATA")  # noqa: S608
-        _copy("link_changes", names, changed)
+        copy_values("link_changes", (("id", "uuid"), *_RESOLUTION), changed)
         # A target may have been trashed or purged since the names were read: such a link waits for the next look.
         cursor.execute(
             f"UPDATE md_links old SET {written} FROM link_changes new WHERE old.id = new.id"  # noqa: S608 - constants
@@ -107,12 +116,3 @@ def update(changed: Sequence[Row]) -> int:
         count = int(cursor.rowcount)
         cursor.execute("DROP TABLE link_changes")
     return count
-
-
-def _copy(table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
-    with (
-        connection.cursor() as cursor,
-        cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy,
-    ):
-        for row in rows:
-            copy.write_row(row)

@@ -5,7 +5,6 @@ Rules: ``collections.md`` 6. Linear in documents plus links; changed rows are wr
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -271,7 +270,7 @@ def resolve_all(run: JobRun, collection: Collection) -> None:
         done += 1
         values = values_of(found)
         if values != tuple(stored):
-            changed.append((pk, *values[:6], json.dumps(values[6]), values[7]))
+            changed.append((pk, *values))
         if len(changed) >= WRITE_AT_ONCE:
             written += _write(run, changed, done, total)
         elif done % READ_AT_ONCE == 0:

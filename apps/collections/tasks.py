@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from apps.jobs.kinds import SourceKey
     from apps.jobs.running import JobRun
 
-PORTION_FILES = 100
-PORTION_BYTES = 4 << 20
+PORTION_FILES = 250
+PORTION_BYTES = 8 << 20
 PRUNED_AT_ONCE = 50
 
 

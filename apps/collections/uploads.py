@@ -13,10 +13,10 @@ from django.db.models import Sum
 from apps.access.errors import Invalid, Problem, Throttled, TooLarge, UnsupportedType
 from apps.access.rules import Right
 from apps.collections.archives import ArchiveLimits, BadArchive, Entry, read_archive
-from apps.collections.document_rows import copy_new
+from apps.collections.document_rows import StagedRow, copy_staged
 from apps.collections.documents import Incoming, Outcome, profile_of, retitle, standing_of, store
 from apps.collections.keys import DOCUMENT_ENDINGS, BadKey, is_document, normalise_key
-from apps.collections.models import Collection, Document, StagedEntry, Upload
+from apps.collections.models import Collection, Document, Upload
 from apps.collections.reading import read_one
 from apps.jobs.kinds import find_kind
 from apps.jobs.models import Cause, Job
@@ -118,14 +118,14 @@ def stage_batch(*, collection: Collection, by: User, entries: Sequence[tuple[str
     keys = _keys_of(entries)
     _refuse_twice(keys)
 
-    def staged() -> Iterator[StagedEntry]:
+    def staged() -> Iterator[StagedRow]:
         for key, (_, raw, title) in zip(keys, entries, strict=True):
             try:
                 incoming = checked(key, raw, title)
             except (TooLarge, UnsupportedType) as refusal:
-                yield StagedEntry(source_key=key, size=len(raw), error_code=refusal.code, error_message=refusal.message)
+                yield StagedRow(source_key=key, size=len(raw), error_code=refusal.code, error_message=refusal.message)
                 continue
-            yield StagedEntry(
+            yield StagedRow(
                 source_key=incoming.source_key,
                 title=incoming.title or "",
                 raw=raw,
@@ -153,7 +153,7 @@ def stage_archive(*, collection: Collection, by: User, file: IO[bytes], size: in
     seen: set[str] = set()
     counts = {"ignored": 0, "usable": 0}
 
-    def staged() -> Iterator[StagedEntry]:
+    def staged() -> Iterator[StagedRow]:
         for entry in read_archive(file, size, limits):
             if entry is None:
                 counts["ignored"] += 1
@@ -185,7 +185,7 @@ def stage_archive(*, collection: Collection, by: User, file: IO[bytes], size: in
 def stage_rechunk(collection: Collection, *, by: User | None) -> Staged:
     """Queue the cutting anew of every document by the collection's present profile."""
     entries = (
-        StagedEntry(source_key=key, content_hash=digest, size=size)
+        StagedRow(source_key=key, content_hash=digest, size=size)
         for key, digest, size in Document.objects.live()
         .filter(collection=collection)
         .order_by("source_key")
@@ -220,15 +220,15 @@ def _refuse_twice(keys: Iterable[str]) -> None:
         seen.add(key)
 
 
-def _from_archive(entry: Entry) -> StagedEntry:
+def _from_archive(entry: Entry) -> StagedRow:
     if entry.error:
-        return StagedEntry(
+        return StagedRow(
             source_key=entry.name.replace("\0", "\ufffd"),
             size=entry.size,
             error_code=entry.error,
             error_message=entry.message,
         )
-    return StagedEntry(
+    return StagedRow(
         source_key=entry.name,
         raw=entry.raw,
         content_hash=Incoming(entry.name, entry.raw).content_hash,
@@ -239,22 +239,22 @@ def _from_archive(entry: Entry) -> StagedEntry:
 
 @transaction.atomic
 def _stage(
-    collection: Collection, entries: Iterable[StagedEntry], *, by: User | None, announced: int, purpose: str = "upload"
+    collection: Collection, entries: Iterable[StagedRow], *, by: User | None, announced: int, purpose: str = "upload"
 ) -> Staged:
     _check_staging(announced)
     upload = Upload.objects.create(collection=collection, requested_by=by, purpose=purpose)
-    waiting: list[StagedEntry] = []
-    waiting_bytes = total = 0
-    for position, entry in enumerate(entries):
-        entry.upload, entry.position = upload, position
+    waiting: list[StagedRow] = []
+    waiting_bytes = total = written = 0
+    for entry in entries:
         waiting.append(entry)
         held = len(entry.raw or b"")
         waiting_bytes += held
         total += held
         if len(waiting) >= STAGING_ENTRIES or waiting_bytes >= STAGING_BYTES:
-            copy_new(waiting)
+            copy_staged(upload.pk, written, waiting)
+            written += len(waiting)
             waiting, waiting_bytes = [], 0
-    copy_new(waiting)
+    copy_staged(upload.pk, written, waiting)
     _check_staging(total)
     upload.size = total
     upload.save(update_fields=["size"])

@@ -135,16 +135,18 @@ class Lexicon:
 
     def add(self, run: str) -> int:
         words = 0
+        numbers, names = self._numbers, self.names
         for token in tokens.find(run):
             pieces, count, _ = _expand(token, self.language)
             words += count
             for piece, kind in pieces:
-                number = self._numbers.get(piece.text)
+                text = piece[0]
+                number = numbers.get(text)
                 if number is None:
-                    number = self._numbers[piece.text] = len(self.names)
-                    self.names.append(piece.text)
-                    text = piece.text.encode()
-                    self.packed.append(len(text).to_bytes(4, "big") + text)
+                    number = numbers[text] = len(names)
+                    names.append(text)
+                    encoded = text.encode()
+                    self.packed.append(len(encoded).to_bytes(4, "big") + encoded)
                 self.flat.append(number)
                 self._is_word.append(kind == "word")
         self.starts.append(len(self.flat))
@@ -181,16 +183,27 @@ def _expand(token: str, language: str) -> Expanded:
         return _unspaced(token)
     kept: list[tuple[tokens.Piece, Kind]] = []
     pieces = tokens.peel(token)
-    stops = stop_words(language)
     common = False
-    count = sum(not piece.whole for piece in pieces)
+    count = 0
     for piece in pieces:
-        text = fold(piece.text)
-        if not piece.whole and text in stops:
-            common = True
+        text, start, end, whole, words = piece
+        term, stopped = _term(text, language)
+        if whole:
+            kept.append((piece if term == text else tokens.Piece(term, start, end, True, words), "whole"))
             continue
-        kept.append((_renamed(piece, stem(text, language)), "whole" if piece.whole else "word"))
+        count += 1
+        if stopped:
+            common = True
+        else:
+            kept.append((piece if term == text else tokens.Piece(term, start, end, False, words), "word"))
     return tuple(kept), count, common
+
+
+@functools.lru_cache(maxsize=50_000)
+def _term(text: str, language: str) -> tuple[str, bool]:
+    """A piece as a term, folded and stemmed, and whether it is a stop word."""
+    folded = fold(text)
+    return stem(folded, language), folded in stop_words(language)
 
 
 def _unspaced(run: str) -> Expanded:
@@ -205,10 +218,6 @@ def _unspaced(run: str) -> Expanded:
         if place + 1 < len(text):
             kept.append((tokens.Piece(text[place : place + 2], place, place + 2, False, place), "word"))
     return tuple(kept), len(text) - 1, False
-
-
-def _renamed(piece: tokens.Piece, text: str) -> tokens.Piece:
-    return tokens.Piece(text, piece.start, piece.end, piece.whole, piece.words)
 
 
 @functools.lru_cache(maxsize=50_000)

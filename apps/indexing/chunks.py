@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from apps.indexing import composition, copying, name_rows, postings, tombstones
 from apps.indexing.bulk import collector_paused
+from apps.indexing.entries import lock_entry
 from apps.indexing.models import NAMES_SUFFIX, SLOT_BITS, IndexedDocument, IndexedSource, new_chunk_ids
 
 if TYPE_CHECKING:
@@ -78,12 +79,7 @@ _PLACE_ALL = (*_PLACE, "part", "parts", "flags", "profile")
 
 def lock_source(store: ChunkStore, source_id: UUID) -> IndexedSource:
     """The index entry of a source, made at first use and locked until the transaction ends: one writer at a time."""
-    entry, _ = IndexedSource.objects.get_or_create(
-        store=store.name,
-        source_id=source_id,
-        defaults={"source_kind": store.source_kind, "analyzer_version": postings.ANALYZER_VERSION},
-    )
-    return IndexedSource.objects.select_for_update().get(number=entry.number)
+    return lock_entry(store.name, store.source_kind, source_id)
 
 
 def store_documents(store: ChunkStore, *, source_id: UUID, documents: Sequence[DocumentText]) -> list[ChunkChanges]:

@@ -71,6 +71,8 @@ def copy_rows(store: ChunkStore, rows: Sequence[tuple[Any, ...]]) -> None:
 
 def copy_values(table: str, columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Any, ...]]) -> None:
     """Binary COPY of rows whose values stand in the order of ``columns``, each with its PostgreSQL type."""
+    if not rows:
+        return
     names = ", ".join(connection.ops.quote_name(name) for name, _ in columns)
     parts = _pack([kind for _, kind in columns], rows)
     copy_packed(f"{connection.ops.quote_name(table)} ({names})", list(chain.from_iterable(parts)))
@@ -79,8 +81,6 @@ def copy_values(table: str, columns: Sequence[tuple[str, str]], rows: Sequence[t
 def _pack(kinds: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[bytes, ...]]:
     """The rows in COPY's binary form. Packed column by column: the loops over values are then the interpreter's own,
     which halves the time."""
-    if not rows:
-        return iter(())
     size = len(rows)
     parts: list[Iterable[bytes]] = [repeat(struct.pack(">h", len(kinds)), size)]
     for kind, column in zip(kinds, zip(*rows, strict=True), strict=True):

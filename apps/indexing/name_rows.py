@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from apps.indexing import naming, postings
-from apps.indexing.analyzer import ANALYZER_VERSION, fold, fresh_lexicon
+from apps.indexing.analyzer import fold, fresh_lexicon
 from apps.indexing.copying import copy_values
+from apps.indexing.entries import lock_entry
 from apps.indexing.fields import Piece
 from apps.indexing.models import NAMES_SUFFIX as SUFFIX
 from apps.indexing.models import SLOT_BITS, IndexedSource, NamedDocument
@@ -112,16 +113,7 @@ def _copy(rows: Sequence[NamedDocument]) -> None:
 
 
 def _locked(store: ChunkStore, source_id: UUID, language: str) -> IndexedSource:
-    entry, _ = IndexedSource.objects.get_or_create(
-        store=store.name + SUFFIX,
-        source_id=source_id,
-        defaults={
-            "source_kind": store.source_kind,
-            "analyzer_version": ANALYZER_VERSION,
-            "language": language,
-        },
-    )
-    return IndexedSource.objects.select_for_update().get(number=entry.number)
+    return lock_entry(store.name + SUFFIX, store.source_kind, source_id, language=language)
 
 
 def _row(entry: IndexedSource, document: DocumentText, chunk_ids: Sequence[tuple[int, int]]) -> NamedDocument:

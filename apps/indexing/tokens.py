@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import regex
 
@@ -51,9 +51,10 @@ MAX_PARTS = 12
 """A piece with more humps than this is a digest or an encoded blob: it stays one word."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of a compound as spelled, with its offsets. ``words``: how many words have begun before it."""
+class Piece(NamedTuple):
+    """A part of a compound as spelled, with its offsets. ``words``: how many words have begun before it.
+
+    A tuple, because every new word of a corpus makes a handful of them."""
 
     text: str
     start: int
@@ -92,8 +93,9 @@ def peel(token: str) -> list[Piece]:
 
     A part that repeats its whole is not given twice.
     """
-    token = _POSSESSIVE.sub("", token)
-    if token.isascii() and token.isalpha() and (token.islower() or token.isupper()):  # the common case
+    if token[-1:] in "sS":
+        token = _POSSESSIVE.sub("", token)
+    if _is_one_word(token):
         return [Piece(token[:MAX_WORD], 0, len(token), False, 0)]
     pieces: list[Piece] = []
     lead = _LEAD.match(token)
@@ -109,6 +111,9 @@ def peel(token: str) -> list[Piece]:
 def _descend(token: str, start: int, end: int, level: int, pieces: list[Piece]) -> None:
     """Appends the pieces of ``token[start:end]``, split at ``level`` and below."""
     text = token[start:end]
+    if _is_one_word(text):
+        pieces.append(Piece(text[:MAX_WORD], start, end, False, _words(pieces)))
+        return
     if _ANY_LEVEL.search(text) is None:
         level = len(_LEVELS)  # nothing that a level splits at: straight to the humps
     while level < len(_LEVELS):
@@ -133,6 +138,15 @@ def _descend(token: str, start: int, end: int, level: int, pieces: list[Piece]) 
         pieces.append(
             Piece(text[left : min(right, left + MAX_WORD)], start + left, start + right, False, _words(pieces))
         )
+
+
+def _is_one_word(text: str) -> bool:
+    """Whether ASCII ``text`` has neither a border nor a hump inside: the common case, told without a pattern."""
+    if not text.isascii():
+        return False
+    if text.isalpha():
+        return text.islower() or text.isupper() or text[1:].islower()
+    return text.isdigit()
 
 
 def _whole(text: str, start: int, pieces: list[Piece]) -> None:
