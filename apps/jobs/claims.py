@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.jobs.kinds import Slot, find_kind
-from apps.jobs.models import Job, JobAttempt
+from apps.jobs.models import Job
 
 BEHIND_MANUAL = "other work comes first"
 
@@ -32,7 +32,11 @@ WHERE id = %(id)s AND status = 'queued' AND NOT cancel_requested
        SELECT FROM jobs_job AS other
        WHERE other.status = 'queued' AND other.cause <> 'schedule' AND other.slot IN ('', %(slot)s)
          AND (other.not_before IS NULL OR other.not_before <= statement_timestamp())))
-RETURNING id
+RETURNING *
+"""
+_ATTEMPT = """
+INSERT INTO jobs_jobattempt (job_id, number, worker, started_at, ending, error_code, error_message, stages)
+VALUES (%s, %s, %s, %s, '', '', '', '[]')
 """
 
 
@@ -54,23 +58,23 @@ def claim(job_id: UUID) -> Job | None:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('jobs.slot:' || %s, 0))", [slot.name])
             if slot.name != job.slot:
                 Job.objects.filter(pk=job.pk, status="queued").update(slot=slot.name)
-        cursor.execute(
-            _CLAIM,
-            {
-                "id": job_id,
-                "token": token,
-                "lease": settings.COGRAPH.jobs.lease_seconds,
-                "slot": slot.name if slot else "",
-                "limit": slot.limit if slot else None,
-            },
+        claimed = list(
+            Job.objects.raw(
+                _CLAIM,
+                {
+                    "id": job_id,
+                    "token": token,
+                    "lease": settings.COGRAPH.jobs.lease_seconds,
+                    "slot": slot.name if slot else "",
+                    "limit": slot.limit if slot else None,
+                },
+            )
         )
-        if cursor.fetchone() is None:
+        if not claimed:
             _say_why(job_id, slot)
             return None
-        job.refresh_from_db()
-        JobAttempt.objects.create(
-            job=job, number=job.runs, worker=worker_name(), started_at=job.attempt_started_at or timezone.now()
-        )
+        (job,) = claimed
+        cursor.execute(_ATTEMPT, [job.pk, job.runs, worker_name(), job.attempt_started_at or timezone.now()])
     return job
 
 

@@ -5,17 +5,40 @@ from __future__ import annotations
 import random
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.jobs import poison
 from apps.jobs.errors import TransientFailure
 from apps.jobs.items import shorten_older_reports
 from apps.jobs.kinds import find_kind
-from apps.jobs.models import Cause, Ending, Job, JobAttempt, JobItem, Status, UnderWay
+from apps.jobs.models import Cause, Ending, Job, JobAttempt, Status, UnderWay
 from apps.jobs.queue import enqueue, queue_followers, send_on_commit
 from apps.jobs.running import JobRun
 
+_SETTLED = (
+    "status",
+    "error_code",
+    "error_message",
+    "lease_token",
+    "lease_expires",
+    "not_before",
+    "resend_at",
+    "waiting_reason",
+    "again",
+    "again_params",
+    "cancel_requested",
+    "finished_at",
+    "warnings",
+)
+_CLOSE = """
+WITH gone AS (DELETE FROM jobs_underway WHERE job_id = %s),
+ended AS (
+    UPDATE jobs_jobattempt SET ending = %s, error_code = %s, error_message = %s, finished_at = %s
+    WHERE job_id = %s AND number = %s AND finished_at IS NULL
+)
+SELECT count(*), count(*) FILTER (WHERE warning) FROM jobs_jobitem WHERE job_id = %s
+"""
 FIRST_WAIT = 15.0
 LONGEST_WAIT = 600.0
 
@@ -28,24 +51,25 @@ def finish(run: JobRun, status: Status, *, code: str = "", message: str = "") ->
             return False
         run.job = job
         run.flush()
-        job.refresh_from_db()
-        settle(job, status, code=code, message=message)
+        settle(job, status, code=code, message=message, changed=not run.changed_nothing)
     return True
 
 
-def settle(job: Job, status: Status, *, code: str = "", message: str = "") -> None:
-    """The finishing transaction, for the worker and for the sweep alike; the caller holds the row."""
+def settle(job: Job, status: Status, *, code: str = "", message: str = "", changed: bool = True) -> None:
+    """The finishing transaction, for the worker and for the sweep alike; the caller holds the row.
+
+    After a success that ``changed`` nothing, of the kinds that follow only those are queued that owe something.
+    """
+    items, warned = _close(job, Ending(status.value), code, message)
     if status != Status.CANCELLED:
-        job.warnings = len(job.notes) + JobItem.objects.filter(job=job, warning=True).count()
+        job.warnings = len(job.notes) + warned
     again, params = job.again and status != Status.CANCELLED, job.again_params
     job.status, job.error_code, job.error_message = status, code, message
     job.lease_token = job.lease_expires = job.not_before = job.resend_at = None
     job.waiting_reason, job.again, job.again_params, job.cancel_requested = "", False, {}, False
     job.finished_at = timezone.now()
-    job.save()
-    UnderWay.objects.filter(job=job).delete()
-    _end_attempt(job, Ending(status.value), code, message)
-    if status != Status.CANCELLED:
+    job.save(update_fields=_SETTLED)
+    if status != Status.CANCELLED and items:
         shorten_older_reports(job)
     if again:
         enqueue(
@@ -57,7 +81,7 @@ def settle(job: Job, status: Status, *, code: str = "", message: str = "") -> No
             cause=Cause.FOLLOW_UP,
         )
     if status == Status.SUCCESS:
-        queue_followers(job)
+        queue_followers(job, changed=changed)
     send_for_waiting()
 
 
@@ -72,7 +96,6 @@ def put_back(run: JobRun, failure: TransientFailure) -> bool:
         if kind is None or (not given_back and job.attempts >= kind.attempts):
             run.job = job
             run.flush()
-            job.refresh_from_db()
             settle(job, Status.ERROR, code=failure.code, message=failure.message)
             return True
         if failure.retry_after is not None:
@@ -161,6 +184,14 @@ def send_for_waiting(limit: int = 10) -> None:
 def _own(run: JobRun) -> Job | None:
     """The job's row, locked, while it is this run's."""
     return Job.objects.filter(pk=run.job.pk, lease_token=run.token, status=Status.RUNNING).select_for_update().first()
+
+
+def _close(job: Job, ending: Ending, code: str, message: str) -> tuple[int, int]:
+    """End the attempt and what was under way; how many items the job has, and how many of them warn. One statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CLOSE, [job.pk, ending.value, code, message, timezone.now(), job.pk, job.runs, job.pk])
+        items, warned = cursor.fetchone()
+    return items, warned
 
 
 def _end_attempt(job: Job, ending: Ending, code: str, message: str) -> None:

@@ -30,6 +30,15 @@ ON CONFLICT (job_id, path) DO UPDATE SET
      excluded.milliseconds, excluded.chunks, excluded.warning, excluded.details)
 WHERE NOT (excluded.state = 'unchanged' AND item.state IN ('created', 'replaced', 'moved'))
 """
+_SHORTEN = """
+WITH older AS (
+    SELECT id, row_number() OVER (ORDER BY finished_at DESC, created_at DESC) AS place FROM jobs_job
+    WHERE kind = %s AND source_kind = %s AND source_id IS NOT DISTINCT FROM %s AND key = %s
+    AND finished_at IS NOT NULL AND id <> %s
+)
+DELETE FROM jobs_jobitem AS item USING older
+WHERE item.job_id = older.id AND (older.place > %s OR item.state = 'unchanged')
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +153,8 @@ def clean_words(job: Job) -> str:
 
 def shorten_older_reports(job: Job) -> None:
     """``job`` has finished: only it keeps ``unchanged`` items, a number of older ones the rest, older ones none."""
-    siblings = Job.objects.same_object(job).finished().exclude(pk=job.pk)
-    JobItem.objects.filter(job__in=siblings, state=ItemState.UNCHANGED).delete()
-    keep = settings.COGRAPH.retention.reports
-    older = siblings.order_by("-finished_at", "-created_at").values("pk")[keep:]
-    JobItem.objects.filter(job__in=list(older.values_list("pk", flat=True))).delete()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _SHORTEN,
+            [job.kind, job.source_kind, job.source_id, job.key, job.pk, settings.COGRAPH.retention.reports],
+        )

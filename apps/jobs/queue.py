@@ -145,12 +145,19 @@ def _merged(old: JsonObject, new: JsonObject) -> JsonObject:
     return {**new, **old, **{name: value for name, value in new.items() if value}}
 
 
-def queue_followers(job: Job) -> list[Job]:
-    """The jobs that the success of ``job`` asks for, by ``after`` of the registered kinds."""
-    return [
-        enqueue(kind.name, source_key=job.source_key, cause=Cause.FOLLOW_UP, by=job.requested_by).job
-        for kind in followers(job.kind, job.source_kind)
-    ]
+def queue_followers(job: Job, *, changed: bool = True) -> list[Job]:
+    """The jobs that the success of ``job`` asks for, by ``after`` of the registered kinds.
+
+    When it ``changed`` nothing, only kinds whose last job has not succeeded: those still owe what they were asked for.
+    """
+    names = [kind.name for kind in followers(job.kind, job.source_kind)]
+    if names and not changed:
+        settled = (Status.SUCCESS, Status.QUEUED, Status.RUNNING)
+        newest = Job.objects.filter(kind__in=names, source_kind=job.source_kind, source_id=job.source_id, key="")
+        rows = newest.order_by("kind", "-created_at").distinct("kind").values_list("kind", "status")
+        done = {name for name, status in rows if status in settled}
+        names = [name for name in names if name not in done]
+    return [enqueue(name, source_key=job.source_key, cause=Cause.FOLLOW_UP, by=job.requested_by).job for name in names]
 
 
 def send_on_commit(job_id: UUID) -> None:

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F
+from django.db.models.expressions import Expression
 from django.db.models.functions import Coalesce, Now
 
 from apps.jobs import poison
@@ -58,6 +59,9 @@ class JobRun:
         """Counters, notes and outcome as they are stored."""
         self._files_under_way = False
         self._in_batch = False
+        self._source: Source | None = None
+        self.changed_nothing = False
+        """Set by a run that left everything as it was: what follows on changes has nothing to do then."""
 
     # -- what it is about
 
@@ -72,6 +76,17 @@ class JobRun:
     @property
     def source(self) -> Source:
         """The source itself, freshly read. Raises Cancelled when it was deleted."""
+        source, self._source = self._source, None
+        return source or self._load()
+
+    def begin(self) -> None:
+        """Make sure that the source is still there; what was read for that is its first ``source``.
+
+        Raises Cancelled."""
+        if self.job.source_id is not None:
+            self._source = self._load()
+
+    def _load(self) -> Source:
         from apps.jobs.sources import load_source
 
         source = load_source(*self.source_key)
@@ -201,6 +216,9 @@ class JobRun:
         if not Job.objects.filter(pk=self.job.pk, lease_token=self.token, status="running").update(**changes):
             self.stop(LeaseLost)
             self.check()
+        for name, value in changes.items():
+            if not isinstance(value, Expression):
+                setattr(self.job, name, value)
 
     # -- the report
 
@@ -248,12 +266,10 @@ class JobRun:
         note = {"code": code, "message": message, **details}
         if note not in self._notes:
             self._notes.append(note)
-            self._unwritten = True
 
     def note(self, text: str) -> None:
         """The sentence that stands first in the report."""
         self._outcome = text
-        self._unwritten = True
 
     def flush(self) -> None:
         """Write what is still in memory; the caller is inside ``batch()`` or the finishing transaction."""
@@ -274,7 +290,7 @@ class JobRun:
             self._write_progress()
         said = copy.deepcopy((self.counters, self._notes, self._outcome))
         if said != self._written:
-            self._update(counters=self.counters, notes=self._notes, outcome=self._outcome)
+            self._update(**dict(zip(("counters", "notes", "outcome"), said, strict=True)))
             self._written = said
 
     # -- files that kill workers

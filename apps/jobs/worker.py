@@ -18,7 +18,6 @@ from apps.access.redact import redact
 from apps.jobs import heartbeat
 from apps.jobs.claims import BEHIND_MANUAL, claim
 from apps.jobs.errors import (
-    Cancelled,
     DeadlineOver,
     LastingFailure,
     LeaseLost,
@@ -32,7 +31,6 @@ from apps.jobs.lease import LeaseKeeper
 from apps.jobs.models import Cause, Job, Status
 from apps.jobs.queue import send
 from apps.jobs.running import JobRun
-from apps.jobs.sources import load_source
 
 logger = logging.getLogger(__name__)
 
@@ -138,8 +136,7 @@ def _execute(job: Job) -> None:
 def _work(run: JobRun, kind: JobKind) -> Callable[[], object]:
     """Call the kind's function; what is returned settles the job."""
     try:
-        if run.job.source_id is not None and load_source(run.job.source_kind, run.job.source_id) is None:
-            raise Cancelled
+        run.begin()
         kind.run(run)
         run.check()
     except Exception as error:

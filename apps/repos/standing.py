@@ -20,6 +20,12 @@ SELECT %s, path, 'unchanged', coalesce(warnings -> 0 ->> 'code', ''), coalesce(w
 FROM repo_documents WHERE repository_id = %s AND absence = '' AND (%s::uuid[] IS NULL OR id = ANY(%s::uuid[]))
 ON CONFLICT (job_id, path) DO NOTHING
 """
+TAKEN_OVER = """
+UPDATE jobs_jobitem SET job_id = %s WHERE state = 'unchanged' AND job_id = (
+    SELECT report.job_id FROM repo_sync_reports report JOIN jobs_job job ON job.id = report.job_id
+    WHERE report.repository_id = %s AND job.status = 'success' ORDER BY report.created_at DESC LIMIT 1
+)
+"""
 SKIPPED = """
 INSERT INTO jobs_jobitem (job_id, path, state, reason, message, size, warning, details)
 SELECT %s, path, 'skipped', reason, message, size, reason NOT IN ('symlink', 'submodule not fetched'), '{}'
@@ -70,9 +76,16 @@ def report_unchanged(run: JobRun, repository: Repository, ids: Collection[uuid.U
         cursor.execute(UNCHANGED, [run.job.pk, repository.pk, wanted, wanted])
 
 
-def report_all(run: JobRun, repository: Repository) -> None:
-    """Items for a commit that was synced before: unchanged documents, skipped paths, held deletions."""
-    report_unchanged(run, repository)
+def report_all(run: JobRun, repository: Repository, standing: Standing) -> None:
+    """Items for a commit that was synced before: unchanged documents, skipped paths, held deletions.
+
+    Only the newest report keeps the lines of what is unchanged, so those of the one before are handed on, not copied.
+    """
     with connection.cursor() as cursor:
-        cursor.execute(SKIPPED, [run.job.pk, repository.pk])
-        cursor.execute(HELD, [run.job.pk, HELD_WORDS, repository.pk])
+        cursor.execute(TAKEN_OVER, [run.job.pk, repository.pk])
+        if cursor.rowcount != standing.indexed:
+            report_unchanged(run, repository)
+        if standing.skipped:
+            cursor.execute(SKIPPED, [run.job.pk, repository.pk])
+        if standing.held:
+            cursor.execute(HELD, [run.job.pk, HELD_WORDS, repository.pk])

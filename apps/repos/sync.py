@@ -146,6 +146,7 @@ class _Sync:
         with self.run.batch():
             Repository.objects.filter(pk=self.repository.pk).update(last_checked_at=timezone.now())
             self.run.note(f"Unchanged at {fetched.commit[:7]}.")
+        self.run.changed_nothing = True
 
     def _same_again(self, fetched: Fetched, standing: Standing) -> None:
         """The commit that is stored already, asked for by hand: nothing is listed or read, all of it is reported."""
@@ -153,11 +154,12 @@ class _Sync:
         self.recorder.tally.discovered, self.recorder.tally.skipped = standing.discovered, standing.skipped
         self.recorder.tally.held = standing.held
         with run.batch():
-            report_all(run, repository)
+            report_all(run, repository, standing)
             Repository.objects.filter(pk=repository.pk).update(
                 synced_branch=fetched.branch, last_checked_at=timezone.now(), state=State.READY
             )
             repeat_report(run, repository, self.recorder.tally, listed=standing.listed)
+        run.changed_nothing = True
 
     def _list(self, fetched: Fetched) -> tuple[Fetched, list[Entry]]:
         """The paths of the commit. When the mirror lacks it, it is fetched; when that does not help, all anew."""
