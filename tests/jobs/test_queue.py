@@ -14,6 +14,7 @@ from apps.access.grants import grant
 from apps.access.models import AuditRecord, User
 from apps.jobs.claims import BEHIND_MANUAL
 from apps.jobs.control import cancel, may_write, retry, source_deleted
+from apps.jobs.errors import LastingFailure
 from apps.jobs.kinds import Due, Slot, register_prune
 from apps.jobs.models import Clock, Job, JobItem
 from apps.jobs.queue import enqueue
@@ -75,6 +76,22 @@ def test_success_queues_the_kinds_that_come_after(kind, make_repository):
     kind(nothing, name="elsewhere", after=("first",))
     enqueue("first", source=make_repository())
     assert [job.kind for job in drain()] == ["first", "next", "third"]
+
+
+def test_a_success_that_changed_nothing_queues_only_what_is_owed(kind, make_repository):
+    def rest(run) -> None:
+        run.changed_nothing = True
+
+    def fail(run) -> None:
+        raise LastingFailure("broken", "It is broken")
+
+    kind(rest, name="first", sources=REPOSITORY)
+    kind(nothing, name="good", sources=REPOSITORY, after=("first",))
+    kind(fail, name="bad", sources=REPOSITORY, after=("first",))
+    one, two = make_repository(), make_repository()
+    for source, expected in ((one, {"good", "bad"}), (one, {"bad"}), (two, {"good", "bad"})):
+        enqueue("first", source=source)
+        assert {job.kind for job in drain()} == {"first", *expected}
 
 
 def test_access_fact_57_the_21st_live_job_of_a_user(kind, limits, make_repository, ada):

@@ -159,6 +159,24 @@ def test_repos_fact_10_case_B084_case_B027_empty_file_and_empty_repository(
     assert empty.state == "ready"
 
 
+def test_a_sync_that_changed_nothing_reports_all_and_queues_nothing(upstream: Any, portal: Any, items: Any) -> None:
+    upstream.commit({"a.md": page(1), "b.md": "# B\n\n```\nnever closed\n", "link.md": "→a.md"})
+    repository, first = portal.synced(upstream)
+    drain()
+    jobs = [portal.sync(repository) for _ in range(3)]
+    assert not Job.objects.live().exists(), "what follows on changes has nothing to do"
+    told = {path: (item.state, item.reason) for path, item in items(jobs[-1]).items()}
+    assert {path: state for path, (state, _) in told.items()} == {
+        "a.md": "unchanged", "b.md": "unchanged", "link.md": "skipped",
+    }  # fmt: skip
+    assert told["b.md"][1] == items(first)["b.md"].reason != ""
+    assert {item.state for item in items(jobs[0]).values()} == {"skipped"}, "only the newest report has the rest"
+    assert jobs[-1].counters["unchanged_documents"] == 2
+    upstream.commit({"a.md": page(2)})
+    portal.sync(repository)
+    assert Job.objects.live().filter(kind="embed").exists()
+
+
 def test_repos_fact_25_nothing_is_read_twice(upstream: Any, portal: Any, items: Any) -> None:
     paragraphs = [f"## Part {n}\n\nParagraph number {n} of this page.\n" for n in range(40)]
     upstream.commit({"long.md": "\n".join(paragraphs), "b.md": page(2)})
