@@ -76,43 +76,62 @@ def rows_of(collection_id: UUID, document_id: UUID, parsed: ParsedDocument) -> l
 def write(rows: Sequence[Row], *, replaced: Sequence[UUID]) -> None:
     """Store the links of documents, those of ``replaced`` in place of what they had.
 
-    A link that a document still has keeps its row, and with it what it is bound to. Runs in the caller's transaction.
+    A link that a document still has keeps its row, and with it what it is bound to; one that is as it was is not
+    written. Runs in the caller's transaction.
     """
-    known = set(replaced)
-    fresh = [row for row in rows if row[2] not in known]
+    stored = _stored(replaced)
+    fresh: list[Row] = []
+    changed: list[Row] = []
+    for row in rows:
+        known = stored.pop(row[2:5], None)
+        if known is None:
+            fresh.append(row)
+        elif known[1:] != row[6 : 6 + len(_CONTENT)]:
+            changed.append((known[0], *row[6 : 6 + len(_CONTENT)]))
+    if stored:
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM md_links WHERE id = ANY(%s)", [[known[0] for known in stored.values()]])
+    if changed:
+        written = ", ".join(f"{name} = new.{name}" for name, _ in _CONTENT)
+        _update_from("arriving_links", (("id", "uuid"), *_CONTENT), changed, written, "true")
     copy_values("md_links", _COLUMNS, fresh)
-    if not known:
-        return
+
+
+def _stored(documents: Sequence[UUID]) -> dict[Row, Row]:
+    """Id and content of the links that documents have, by document, type and digest."""
+    if not documents:
+        return {}
+    content = ", ".join(name for name, _ in _CONTENT)
     with connection.cursor() as cursor:
-        cursor.execute("CREATE TEMP TABLE arriving_links (LIKE md_links) ON COMMIT DROP")
-        copy_values("arriving_links", _COLUMNS, [row for row in rows if row[2] in known])
         cursor.execute(
-            "DELETE FROM md_links old WHERE old.document_id = ANY(%s) AND NOT EXISTS (SELECT 1 FROM arriving_links new"
-            " WHERE new.document_id = old.document_id AND new.link_type = old.link_type AND new.digest = old.digest)",
-            [list(known)],
+            f"SELECT document_id, link_type, digest, id, {content} FROM md_links WHERE document_id = ANY(%s)",  # noqa: S608
+            [list(documents)],
         )
-        columns = ", ".join(name for name, _ in _COLUMNS)
-        written = ", ".join(f"{name} = excluded.{name}" for name, _ in _CONTENT)
-        cursor.execute(
-            f"INSERT INTO md_links ({columns}) SELECT {columns} FROM arriving_links"  # noqa: S608 - constants
-            f" ON CONFLICT ({', '.join(name for name, _ in _KEY)}) DO UPDATE SET {written}"
-        )
-        cursor.execute("DROP TABLE arriving_links")
+        return {(row[0], row[1], bytes(row[2])): row[3:] for row in cursor.fetchall()}
 
 
 def update(changed: Sequence[Row]) -> int:
     """(id, *RESOLUTION) of rows that lead elsewhere now. Rows that are gone meanwhile stay gone. Returns how many."""
-    names = ("id", *RESOLUTION)
     written = ", ".join(f"{name} = new.{name}" for name in RESOLUTION)
+    # A target may have been trashed or purged since the names were read: such a link waits for the next look.
+    bound = (
+        "(new.target_document_id IS NULL OR EXISTS (SELECT 1 FROM md_documents target"
+        " WHERE target.id = new.target_document_id AND target.trashed_at IS NULL))"
+    )
+    return _update_from("link_changes", (("id", "uuid"), *_RESOLUTION), changed, written, bound)
+
+
+def _update_from(
+    table: str, columns: Sequence[tuple[str, str]], rows: Sequence[Row], assignments: str, condition: str
+) -> int:
+    """One UPDATE for many rows, by way of a table of this transaction."""
     with connection.cursor() as cursor:
-        cursor.execute(f"CREATE TEMP TABLE link_changes AS SELECT {', '.join(names)} FROM md_links WITH NO DATA")  # noqa: S608
-        copy_values("link_changes", (("id", "uuid"), *_RESOLUTION), changed)
-        # A target may have been trashed or purged since the names were read: such a link waits for the next look.
+        names = ", ".join(name for name, _ in columns)
+        cursor.execute(f"CREATE TEMP TABLE {table} AS SELECT {names} FROM md_links WITH NO DATA")  # noqa: S608
+        copy_values(table, columns, rows)
         cursor.execute(
-            f"UPDATE md_links old SET {written} FROM link_changes new WHERE old.id = new.id"  # noqa: S608 - constants
-            " AND (new.target_document_id IS NULL OR EXISTS (SELECT 1 FROM md_documents target"
-            " WHERE target.id = new.target_document_id AND target.trashed_at IS NULL))"
+            f"UPDATE md_links old SET {assignments} FROM {table} new WHERE old.id = new.id AND {condition}"  # noqa: S608
         )
         count = int(cursor.rowcount)
-        cursor.execute("DROP TABLE link_changes")
+        cursor.execute(f"DROP TABLE {table}")
     return count

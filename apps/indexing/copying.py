@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain, repeat
 from operator import is_
@@ -194,24 +194,42 @@ _FIXED = {"int2": _int2, "int4": _int4, "int8": _int8}
 
 
 def update_rows(store: ChunkStore, moved: Sequence[tuple[Any, ...]]) -> None:
-    columns: list[list[Any]] = [list(column) for column in zip(*moved, strict=True)]
-    flags = [name for name, _ in _MOVED].index("flags")
-    columns[flags] = [_SEPARATOR.join(value) for value in columns[flags]]
-    table = connection.ops.quote_name(store.table)
-    sets = ", ".join(f"{name} = v.{name}" for name, _ in _MOVED[1:] if name not in _KEPT)
-    kept = ", ".join(f"{name} = COALESCE(v.{name}, c.{name})" for name in ("source", "index_hash", "embed_hash"))
+    """Chunks that stay: those whose place alone has changed apart from those that are indexed anew, which are wide."""
+    texts = [row for row in moved if row[_SOURCE] is not None]
+    _update(store, _MOVED[:_SOURCE], [row[:_SOURCE] for row in moved if row[_SOURCE] is None], without={"ref"})
+    _update(store, _MOVED, texts)
+
+
+def _update(
+    store: ChunkStore,
+    names: Sequence[tuple[str, str]],
+    rows: Sequence[tuple[Any, ...]],
+    without: Collection[str] = frozenset(),
+) -> None:
+    if not rows:
+        return
+    columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
+    columns[_FLAGS] = [_SEPARATOR.join(value) for value in columns[_FLAGS]]
+    given = [(name, kind, values) for (name, kind), values in zip(names, columns, strict=True) if name not in without]
+    # What all rows agree on (parts, flags, the profile) is said once.
+    same = {name for name, _, values in given[1:] if all(value == values[0] for value in values)}
+    many = [(name, kind, values) for name, kind, values in given if name not in same]
+    sets = ", ".join(
+        f"{name} = {_FLAGS_SET if name == 'flags' else '{}'}".format(f"%s::{kind}" if name in same else f"v.{name}")
+        for name, kind, _ in given[1:]
+    )
     with connection.cursor() as cursor:
         cursor.execute(
-            f"UPDATE {table} c SET {sets}, {kept}, "  # noqa: S608 - names of our own columns
-            f"flags = string_to_array(v.flags, '{_SEPARATOR}'), "
-            "text = CASE WHEN v.source IS NULL THEN c.text ELSE v.text END "
-            f"FROM unnest({', '.join(f'%s::{kind}[]' for _, kind in _MOVED)}) "
-            f"AS v({', '.join(name for name, _ in _MOVED)}) WHERE c.id = v.id",
-            columns,
+            f"UPDATE {connection.ops.quote_name(store.table)} c SET {sets} "  # noqa: S608 - names of our own columns
+            f"FROM unnest({', '.join(f'%s::{kind}[]' for _, kind, _ in many)}) "
+            f"AS v({', '.join(name for name, _, _ in many)}) WHERE c.id = v.id",
+            [*(values[0] for name, _, values in given[1:] if name in same), *(values for _, _, values in many)],
         )
 
 
-_KEPT = frozenset({"source", "text", "index_hash", "embed_hash", "flags"})
+_SOURCE = [name for name, _ in _MOVED].index("source")
+_FLAGS = [name for name, _ in _MOVED].index("flags")
+_FLAGS_SET = f"string_to_array({{}}, '{_SEPARATOR}')"
 
 
 def replace_indexed_documents(number: int, documents: Sequence[DocumentText]) -> None:

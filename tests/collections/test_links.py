@@ -239,3 +239,23 @@ def test_twenty_thousand_links_are_linear() -> None:
             Written(f"d{n % 40}/page-{n % 4000}.md", "markdown", f"../d{(n * 7) % 40}/page-{(n * 7) % 5000}.md")
         )
     assert time.process_time() - begun < 10
+
+
+def test_a_replaced_document_keeps_the_rows_of_links_it_still_has(
+    put: Callable[..., Any], handbook: Collection
+) -> None:
+    def links() -> dict[str, DocumentLink]:
+        return {link.href: link for link in DocumentLink.objects.filter(document__source_key="a.md")}
+
+    put("b.md", "# B")
+    put("a.md", "[b](b.md) [gone](gone.md) ![p](p.md)")
+    drain()
+    before = links()
+    put("a.md", "New.\n\n[to b](b.md) [c](c.md)")
+    after = links()
+    assert set(after) == {"b.md", "c.md"}
+    kept = after["b.md"]
+    assert (kept.pk, kept.state, kept.target_document) == (
+        before["b.md"].pk, "resolved", before["b.md"].target_document,
+    )  # fmt: skip
+    assert (kept.text, kept.lines, after["c.md"].state) == ("to b", [3], "pending")
