@@ -22,8 +22,9 @@ ON CONFLICT (job_id, path) DO NOTHING
 """
 TAKEN_OVER = """
 UPDATE jobs_jobitem SET job_id = %s WHERE state = 'unchanged' AND job_id = (
-    SELECT report.job_id FROM repo_sync_reports report JOIN jobs_job job ON job.id = report.job_id
-    WHERE report.repository_id = %s AND job.status = 'success' ORDER BY report.created_at DESC LIMIT 1
+    SELECT job.id FROM jobs_job job
+    WHERE job.id = (SELECT job_id FROM repo_sync_reports WHERE repository_id = %s ORDER BY created_at DESC LIMIT 1)
+    AND job.status = 'success' AND job.counters @> '{"indexed_documents": 0, "moved": 0}'
 )
 """
 SKIPPED = """
@@ -79,11 +80,12 @@ def report_unchanged(run: JobRun, repository: Repository, ids: Collection[uuid.U
 def report_all(run: JobRun, repository: Repository, standing: Standing) -> None:
     """Items for a commit that was synced before: unchanged documents, skipped paths, held deletions.
 
-    Only the newest report keeps the lines of what is unchanged, so those of the one before are handed on, not copied.
+    Only the newest report keeps the lines of what is unchanged: those of the one before, if it had no other documents,
+    are handed on, not written anew.
     """
     with connection.cursor() as cursor:
         cursor.execute(TAKEN_OVER, [run.job.pk, repository.pk])
-        if cursor.rowcount != standing.indexed:
+        if cursor.rowcount < standing.indexed:
             report_unchanged(run, repository)
         if standing.skipped:
             cursor.execute(SKIPPED, [run.job.pk, repository.pk])

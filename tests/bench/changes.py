@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection, transaction
 
 from apps.access.models import User
-from apps.collections import reading, uploads
+from apps.collections import uploads
 from apps.collections.curation import create_collection
 from apps.collections.documents import Incoming, store
 from apps.collections.models import Collection, DocumentChunk
@@ -64,7 +65,7 @@ def sections(vocabulary: list[str], salt: int) -> list[str]:
 def changed(collection: Collection, text: str, by: User) -> tuple[float, list[int]]:
     """Milliseconds of storing ``text`` as the new version, and the ids of the chunks that are new."""
     incoming = Incoming("long.md", text.encode())
-    found = read_document(incoming.raw, "long.md", reading.limits(), collection.profile)
+    found = read_document(incoming.raw, "long.md", settings.COGRAPH.markup, collection.profile)
     assert isinstance(found, Ingested)
     before = set(DocumentChunk.objects.values_list("pk", flat=True))
     with Clock() as clock:

@@ -25,10 +25,11 @@ from typing import Any
 
 import orjson
 import pytest
+from django.conf import settings
 from django.db import connection, transaction
 
 from apps.access.models import User
-from apps.collections import documents, link_rows, links, reading, tasks, uploads
+from apps.collections import documents, link_rows, links, tasks, uploads
 from apps.collections.curation import create_collection
 from apps.collections.documents import Incoming, structure
 from apps.collections.models import Collection, Document, DocumentChunk, DocumentLink, DocumentVersion
@@ -153,7 +154,7 @@ def upload(collection: Collection, by: User, pieces: list[tuple[str, bytes]]) ->
 
 def floor(collection: Collection, pieces: list[tuple[str, bytes]]) -> tuple[float, float, float]:
     clock = Clock()
-    limits, profile = reading.limits(), CharacterBudget()
+    limits, profile = settings.COGRAPH.markup, CharacterBudget()
     for key, raw in pieces:
         read_document(raw, key, limits, profile)
     spent = [clock.lap()]
@@ -181,7 +182,7 @@ def floor(collection: Collection, pieces: list[tuple[str, bytes]]) -> tuple[floa
 def loop(by: User, pieces: list[tuple[str, bytes]], *, own_index: bool) -> float:
     """CPU seconds a document of storing row by row; the texts are parsed before the clock begins."""
     collection = create_collection(by=by, name=f"Row by row {own_index} {pieces[0][0]}")
-    limits, profile = reading.limits(), CharacterBudget()
+    limits, profile = settings.COGRAPH.markup, CharacterBudget()
     parsed = [(key, raw, read_document(raw, key, limits, profile)) for key, raw in pieces]
     with transaction.atomic():
         entry = index_chunks.lock_source(get_store(documents.STORE), collection.pk)
@@ -280,6 +281,6 @@ def test_upload_costs(settings: Any) -> None:
     gc.disable()  # as the parser's children do
     large = b"\n\n".join(raw for _, raw in pieces)[: 8 << 20]
     begun = time.process_time()
-    result = read_document(large, "large.md", reading.limits(), CharacterBudget(max_chunks=10_000))
+    result = read_document(large, "large.md", settings.COGRAPH.markup, CharacterBudget(max_chunks=10_000))
     print(f"{len(large) / 1e6:.1f} MB in one document: {time.process_time() - begun:.2f} CPU-s", type(result).__name__)
     print(f"peak memory of ours {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
