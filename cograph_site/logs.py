@@ -47,5 +47,7 @@ def configuration(level: str) -> dict[str, Any]:
             "django.server": {"handlers": [], "propagate": True},
             # A canary every few seconds is no news; what jobs do is told by apps.jobs.
             "django-q": {"handlers": [], "level": "DEBUG" if chosen == "DEBUG" else "WARNING", "propagate": True},
+            # Its session lives for one request: three lines a call that say so, each of which costs CPU.
+            "mcp": {"handlers": [], "level": "DEBUG" if chosen == "DEBUG" else "WARNING", "propagate": True},
         },
     }

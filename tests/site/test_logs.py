@@ -49,3 +49,9 @@ def test_no_secret_reaches_a_line_not_even_by_a_traceback(lines: io.StringIO) ->
 def test_the_configuration_is_one_that_logging_takes() -> None:
     for level in ("debug", "info", "warning", "error"):
         assert logging.config.DictConfigurator(logs.configuration(level))
+
+
+def test_a_call_of_an_agent_leaves_no_lines_of_the_sdk() -> None:
+    sdk = logging.getLogger("mcp.server.streamable_http_manager")
+    assert not sdk.isEnabledFor(logging.INFO)
+    assert sdk.isEnabledFor(logging.WARNING)
