@@ -27,7 +27,7 @@ from apps.indexing.embedding import local
 from apps.indexing.models import IndexedSource
 from apps.indexing.questions import ask
 from apps.indexing.serving import configured_profile
-from apps.retrieval import fusion
+from apps.retrieval.standings import Places, Standings
 from tests.indexing import shelf
 from tests.indexing.conftest import _shelf_tables, shelves  # noqa: F401 - the fixtures
 from tests.indexing.shelf import CODE, STORE, Paper, as_text, cut
@@ -124,15 +124,21 @@ class Loaded:
         """Streams of (ref, weight), best first, fused and boosted as in the product, then measured."""
         found = {}
         for query in self.queries:
-            places = (
-                (ref, fusion.Place(rank, weight))
-                for stream in streams
-                for rank, (ref, weight) in enumerate(stream[query], start=1)
-            )
-            fused = fusion.fuse_places(places)
-            document_of = {ref: self.by_ref[ref].get("path") or self.by_ref[ref]["_id"] for ref in fused}
-            standing = fusion.boost(fused, document_of)
-            found[query] = sorted(fused, key=lambda ref: (-standing[ref].final, -standing[ref].fused, ref))
+            rows = list(dict.fromkeys(ref for stream in streams for ref, _ in stream[query]))
+            index = {ref: row for row, ref in enumerate(rows)}
+            places = Places(index)
+            for name, stream in zip(("lexical", "dense", "name"), streams, strict=False):
+                ranked_rows = np.array([index[ref] for ref, _ in stream[query]], np.int64)
+                weights = np.array([weight for _, weight in stream[query]], np.float64)
+                ranks = np.arange(1, len(weights) + 1)
+                places.add(name, ranked_rows, ranks, weights, weights)  # type: ignore[arg-type]
+            documents: dict[str, int] = {}
+            owners = [
+                documents.setdefault(self.by_ref[ref].get("path") or self.by_ref[ref]["_id"], len(documents))
+                for ref in rows
+            ]
+            standings = Standings.of(index, places.sums, np.array(owners, np.int64), np.ones(len(rows)))
+            found[query] = sorted(rows, key=lambda ref: (-standings[ref].final, -standings[ref].fused, ref))
         return self.measure(mode, found)
 
     def embed(self, profile, embedder) -> float:
