@@ -3,7 +3,6 @@ past state is found again (facts 88 and 124)."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import uuid
 from typing import Any
@@ -47,7 +46,7 @@ def write(collection: Collection, key: str, text: str) -> uuid.UUID:
     )
     row.version = row.version + 1 if not row._state.adding else 1
     row.content_hash, row.text, row.frontmatter, row.trashed_at = digest, parsed.text, dict(parsed.frontmatter), None
-    row.warnings = [dataclasses.asdict(warning) for warning in parsed.warnings]
+    row.warnings = [warning._asdict() for warning in parsed.warnings]
     row.parsed = structure(parsed)
     row.save()
     DocumentVersion.objects.create(document=row, number=row.version, content_hash=digest, raw=text.encode())
