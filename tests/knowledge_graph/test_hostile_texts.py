@@ -67,7 +67,7 @@ def test_graph_fact_114_counts_without_what_is_hidden(put: Any, platform: Collec
     for number in range(30):
         put(
             f"p{number:02}.md",
-            page_text(f"p{number:02}", tags="[open]" if number < 10 else "[shut]", title=f"T{number}"),
+            page_text(f"p{number:02}", tags="[open]" if number < 10 else "[shut]", title=f"Subject {number}"),
         )
     drain()
     for number in range(10, 30):
@@ -84,4 +84,4 @@ def test_graph_fact_114_counts_without_what_is_hidden(put: Any, platform: Collec
     assert "p09" in page
     assert "shut" not in page
     assert "p10" not in page
-    assert "T11" not in page
+    assert "Subject 11" not in page
