@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from apps.access.errors import Invalid
+from apps.indexing import names
 from apps.indexing.scope import visible_blocks
 from apps.retrieval import emptiness
 from apps.retrieval.beside import Beside
@@ -78,7 +79,9 @@ def context(
     sources += [("collection", collection)] if collection else []
     named = [(kind, id) for kind, id in sources if id is not None]
     question = Question(task[:QUERY_CHARS], sources=tuple(named))
-    scopes = visible_blocks(viewer, blocks={"docs": None, "code": None}, sources=named or None)
+    scopes = visible_blocks(
+        viewer, blocks={"docs": None, "code": None}, sources=named or None, riders=names.riding(question.query)
+    )
     if not any(source.chunks for scope in scopes for source in scope.sources):
         return _nothing(task, max_tokens, emptiness.without_text(viewer, question))
     asked = [scope for scope in scopes if scope.block == "docs" or any(source.chunks for source in scope.sources)]
