@@ -95,7 +95,7 @@ def test_portal_rule_50_pages_that_ask_for_much(world: Any, synced: Callable[...
     budgets = {
         "/search?q=install+handbook": 14,
         "/context?task=install+the+handbook": 21,
-        f"/repos/{repository.slug}/lint": 15,
+        f"/repos/{repository.slug}/lint": 16,
     }
     few = {path: queries(client, path) for path in budgets}
     assert {path: count for path, count in few.items() if count > budgets[path]} == {}

@@ -37,7 +37,10 @@ def register() -> None:
 
 
 def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
-    """All findings of a repository, which the caller has taken from the viewer's scope."""
+    """All findings of a repository that ``viewer`` may read."""
+    # SECURITY: what follows reads by repository; a caller that took its source from elsewhere would show it to anybody.
+    if not Repository.objects.visible_to(viewer).filter(pk=source.pk).exists():
+        return
     repository = cast("Repository", source)
     gone: dict[str, dict[str, list[CodeDeparture]]] = {}
     for departure in CodeDeparture.objects.filter(repository=repository).order_by("kind", "name", "path"):
