@@ -36,7 +36,7 @@ def give(say: Callable[[str], None]) -> list[str]:
     One that fails is told of and tried again at the next start; it does not stop the start.
     """
     had = set(GivenSample.objects.values_list("name", flat=True))
-    administrator = get_user_model().objects.filter(is_superuser=True, is_active=True).order_by("date_joined").first()
+    administrator = _administrator()
     if administrator is None:
         return []
     given = []
@@ -64,7 +64,7 @@ def refresh_guides(say: Callable[[str], None]) -> None:
     """Bring the guides of a new version into their repository, while it is there."""
     repository = Repository.objects.filter(slug=GUIDES, deleted_at=None).first()
     folder = _guides_folder()
-    administrator = get_user_model().objects.filter(is_superuser=True, is_active=True).first()
+    administrator = _administrator()
     if repository is None or administrator is None or not _is_of_a_data_folder(repository, folder):
         return
     # A restored backup names the folder that it was taken from.
@@ -76,6 +76,11 @@ def refresh_guides(say: Callable[[str], None]) -> None:
             move_local(repository=repository, by=administrator, folder=folder)
         request_sync(repository=repository, by=administrator)
     say("the guides have changed; their repository is synced")
+
+
+def _administrator() -> User | None:
+    """Who gives the samples: the first administrator of this deployment."""
+    return get_user_model().objects.filter(is_superuser=True, is_active=True).order_by("date_joined").first()
 
 
 def _is_of_a_data_folder(repository: Repository, folder: Path) -> bool:

@@ -92,9 +92,9 @@ def _parts(uids: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[tuple[
 def _part(uids: Sequence[str], links: Sequence[tuple[str, str]], widths: Mapping[str, float]) -> _Part:
     sizes = np.array([widths[uid] for uid in uids])
     at = np.zeros((1, 2)) if len(uids) == 1 else _cleared(_spread(_stressed(uids, links), links, uids, sizes), sizes)
-    low = (at - np.column_stack([sizes / 2, np.full(len(uids), BOX_HEIGHT / 2)])).min(axis=0)
-    high = (at + np.column_stack([sizes / 2, np.full(len(uids), BOX_HEIGHT / 2)])).max(axis=0)
-    width, height = high - low
+    half = np.column_stack([sizes / 2, np.full(len(uids), BOX_HEIGHT / 2)])
+    low = (at - half).min(axis=0)
+    width, height = (at + half).max(axis=0) - low
     return _Part(uids, at - low, float(width), float(height))
 
 
