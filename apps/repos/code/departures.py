@@ -7,30 +7,26 @@ the history, for the names that documents use and the code does not have.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from django.db import connection
 
 from apps.jobs.running import JobRun
-from apps.markup.nearest import NearestNames
 from apps.repos.code.mentions import CALL, CODE, ENV, FLAG
-from apps.repos.code.storing import Changes, Gone
+from apps.repos.code.storing import Changes
+from apps.repos.code.survivors import ENDINGS, History, find_survivors, living_of, spelled
 from apps.repos.discovery import Kind
 from apps.repos.git.errors import GitFailure
 from apps.repos.git.listing import is_ancestor
 from apps.repos.git.removals import Removal, removed_names, removed_paths
 from apps.repos.models import Repository, RepositoryDocument, RepositoryFile
-from apps.repos.models_code import ChunkNames, CodeDeparture, CodeFile, CodeNode, CodeState, DepartureKind
-from apps.symbols.languages import GRAMMARS
+from apps.repos.models_code import ChunkNames, CodeDeparture, CodeNode, CodeState, DepartureKind
 from apps.symbols.languages.base import dotted_path
 from apps.symbols.names import parts_of
 
 MOST_DEPARTURES = 20_000
 """With more names than this gone at once the code was replaced: that is no drift of single names."""
-ENDINGS = tuple(ending for grammar in GRAMMARS for ending in grammar.extensions)
 
 
 def note_departures(
@@ -47,8 +43,10 @@ def note_departures(
     rows = _gone_symbols(repository, changes) + _gone_settings(repository, changes)
     rows += _gone_files(repository, gone_paths)
     commit = repository.synced_commit
-    if rows and previous and commit:
-        _date(rows, repository, mirror, previous, run)
+    kinds = {(one.qualified_name, one.path): one.kind for one in changes.gone}
+    if rows:
+        history = _date(rows, repository, mirror, previous, run)
+        find_survivors(repository, rows, history, kinds=kinds, blobs=gone_paths)
     if commit and not searched:
         rows += _search_history(repository, mirror, run)
     once = {(row.kind, row.qualified_name, row.path): row for row in rows}
@@ -61,6 +59,7 @@ def note_departures(
             batch_size=2000,
         )
         _take_back(repository)
+        _pass_on(repository, once.values())
         if commit and not searched:
             CodeState.objects.filter(repository=repository).update(history_searched=True)
     return len(rows)
@@ -75,7 +74,6 @@ def _gone_symbols(repository: Repository, changes: Changes) -> list[CodeDepartur
         ).values_list("qualified_name", flat=True)
     )
     gone = {one.qualified_name: one for one in changes.gone if one.qualified_name not in alive and one.kind != "module"}
-    survivors = _survivors(repository, list(gone.values()))
     return [
         CodeDeparture(
             repository=repository,
@@ -83,113 +81,46 @@ def _gone_symbols(repository: Repository, changes: Changes) -> list[CodeDepartur
             name=one.name,
             qualified_name=qualified,
             path=one.path,
-            survivor=survivors.get(qualified, ""),
         )
         for qualified, one in gone.items()
     ]
 
 
-def _survivors(repository: Repository, gone: Sequence[Gone]) -> dict[str, str]:
-    """What each name was probably renamed to: in the same file and of the same kind first, else alike anywhere."""
-    paths = {one.path for one in gone}
-    beside: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-    rows = CodeNode.objects.filter(repository=repository, file__path__in=paths).values_list(
-        "file__path", "kind", "name", "qualified_name"
-    )
-    for path, kind, name, qualified in rows:
-        beside[path, kind].append((name, qualified))
-    found: dict[str, str] = {}
-    left: list[Gone] = []
-    for one in gone:
-        near = [(_alike(one.name, name), qualified) for name, qualified in beside[one.path, one.kind]]
-        best = max(near, default=(0.0, ""))
-        if best[0] >= 0.6:
-            found[one.qualified_name] = best[1]
-        else:
-            left.append(one)
-    if left:
-        names = CodeNode.objects.filter(repository=repository, test=False).values_list("name", flat=True).distinct()
-        nearest = NearestNames(names.iterator(chunk_size=5000))
-        for one in left:
-            found[one.qualified_name] = nearest.find(one.name) or ""
-    return found
-
-
-def _alike(left: str, right: str) -> float:
-    return SequenceMatcher(None, left.casefold(), right.casefold(), autojunk=False).ratio()
-
-
 def _gone_settings(repository: Repository, changes: Changes) -> list[CodeDeparture]:
     rows: list[CodeDeparture] = []
-    for kind, column, old in (
-        (DepartureKind.FLAG, "flags", changes.flags),
-        (DepartureKind.ENV, "env_names", changes.env_names),
-    ):
-        if not old:
-            continue
-        alive = _spelled(repository, column)
-        nearest = NearestNames(alive)
+    for kind, old in ((DepartureKind.FLAG, changes.flags), (DepartureKind.ENV, changes.env_names)):
+        alive = spelled(repository, kind) if old else set()
         rows += [
-            CodeDeparture(
-                repository=repository,
-                kind=kind,
-                name=name,
-                qualified_name=name,
-                path=path,
-                survivor=nearest.find(name) or "",
-            )
+            CodeDeparture(repository=repository, kind=kind, name=name, qualified_name=name, path=path)
             for name, path in sorted(old.items())
             if name not in alive
         ]
     return rows
 
 
-def _spelled(repository: Repository, column: str) -> set[str]:
-    rows = CodeFile.objects.filter(repository=repository).values_list(column, flat=True)
-    return {name for names in rows.iterator(chunk_size=2000) for name in names}
-
-
 def _gone_files(repository: Repository, gone: Mapping[str, str]) -> list[CodeDeparture]:
-    if not gone or len(gone) > MOST_DEPARTURES:
-        return []
-    moved: dict[str, str] = {}
-    rows = RepositoryFile.objects.filter(repository=repository, blob__in=set(gone.values()))
-    for blob, path in rows.order_by("path").values_list("blob", "path"):
-        moved.setdefault(blob, path)
-    nearest: NearestNames | None = None
-    found: list[CodeDeparture] = []
-    for path, blob in gone.items():
-        survivor = moved.get(blob, "")
-        if not survivor:
-            if nearest is None:
-                nearest = NearestNames(
-                    RepositoryFile.objects.filter(repository=repository).values_list("path", flat=True).iterator()
-                )
-            survivor = nearest.find(path) or ""
-        found.append(_path_row(repository, path, survivor))
-    return found
+    return [_path_row(repository, path) for path in gone] if len(gone) <= MOST_DEPARTURES else []
 
 
-def _path_row(repository: Repository, path: str, survivor: str = "", commit: str = "") -> CodeDeparture:
+def _path_row(repository: Repository, path: str, commit: str = "") -> CodeDeparture:
     return CodeDeparture(
         repository=repository,
         kind=DepartureKind.PATH,
         name=path.rsplit("/", 1)[-1],
         qualified_name=path,
         path=path,
-        survivor=survivor,
         commit=commit,
     )
 
 
-def _date(rows: Iterable[CodeDeparture], repository: Repository, mirror: Path, previous: str, run: JobRun) -> None:
+def _date(rows: Iterable[CodeDeparture], repository: Repository, mirror: Path, previous: str, run: JobRun) -> History:
     """The commit that removed each name, between the last sync and this one; the synced one when git cannot tell."""
     commit = repository.synced_commit
-    since = previous if is_ancestor(mirror, previous, commit) else ""
-    names = {row.name for row in rows if row.kind != DepartureKind.PATH}
     by_name: Mapping[str, Removal] = {}
     by_path: Mapping[str, str] = {}
+    since = previous if previous and commit and is_ancestor(mirror, previous, commit) else ""
     if since:
+        names = {row.name for row in rows if row.kind != DepartureKind.PATH}
         try:
             by_name = removed_names(mirror, commit, names, since=since, endings=ENDINGS, check=run.check)
             by_path = removed_paths(mirror, commit, since=since, check=run.check)
@@ -201,6 +132,7 @@ def _date(rows: Iterable[CodeDeparture], repository: Repository, mirror: Path, p
         else:
             removal = by_name.get(row.name)
             row.commit = removal.commit if removal is not None else commit
+    return History(mirror, commit, since, run.check, by_path)
 
 
 def _search_history(repository: Repository, mirror: Path, run: JobRun) -> list[CodeDeparture]:
@@ -216,13 +148,10 @@ def _search_history(repository: Repository, mirror: Path, run: JobRun) -> list[C
     except GitFailure:
         return []
     rows: list[CodeDeparture] = []
-    nearest: dict[str, NearestNames] = {}
     for name, removal in sorted(found.items()):
         kind = wanted[name]
         if kind == DepartureKind.SYMBOL and not removal.defined:
             continue  # used once, but never defined here: nobody's drift
-        if kind not in nearest:
-            nearest[kind] = NearestNames(_living(repository, kind))
         module = dotted_path(removal.path).replace("/", ".")
         rows.append(
             CodeDeparture(
@@ -232,21 +161,15 @@ def _search_history(repository: Repository, mirror: Path, run: JobRun) -> list[C
                 qualified_name=f"{module}.{name}" if kind == DepartureKind.SYMBOL else name,
                 path=removal.path,
                 commit=removal.commit,
-                survivor=nearest[kind].find(name) or "",
             )
         )
-    tracked = NearestNames(RepositoryFile.objects.filter(repository=repository).values_list("path", flat=True))
-    for path, removed_in in sorted(gone.items()):
-        if path in paths or path.rsplit("/", 1)[-1] in paths:
-            rows.append(_path_row(repository, path, tracked.find(path) or "", removed_in))
+    rows += [
+        _path_row(repository, path, removed_in)
+        for path, removed_in in sorted(gone.items())
+        if path in paths or path.rsplit("/", 1)[-1] in paths
+    ]
+    find_survivors(repository, rows, History(mirror, commit, "", run.check, gone), kinds={}, blobs={})
     return rows
-
-
-def _living(repository: Repository, kind: str) -> Iterable[str]:
-    if kind == DepartureKind.SYMBOL:
-        names = CodeNode.objects.filter(repository=repository, test=False).values_list("name", flat=True)
-        return names.distinct().iterator(chunk_size=5000)
-    return _spelled(repository, "flags" if kind == DepartureKind.FLAG else "env_names")
 
 
 def _unknown_names(repository: Repository) -> dict[str, str]:
@@ -264,7 +187,7 @@ def _unknown_names(repository: Repository) -> dict[str, str]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT DISTINCT name FROM code_nodes WHERE repository_id = %s", [repository.pk])
         known = {row[0] for row in cursor.fetchall()}
-    known |= _spelled(repository, "flags") | _spelled(repository, "env_names")
+    known |= spelled(repository, DepartureKind.FLAG) | spelled(repository, DepartureKind.ENV)
     return {name: kind for name, kind in found.items() if name not in known}
 
 
@@ -284,6 +207,35 @@ def named_paths(repository: Repository) -> list[tuple[object, str, str, int]]:
         for reference in references or ()
         if reference.get("path")
     ]
+
+
+def _pass_on(repository: Repository, rows: Iterable[CodeDeparture]) -> None:
+    """Where a survivor of earlier departures has left as well, what is left of it survives instead."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE code_departures AS d SET survivor = n.survivor FROM unnest(%s::text[], %s::text[], %s::text[])"
+            " AS n(kind, gone, survivor) WHERE d.repository_id = %s AND d.kind = n.kind AND d.survivor = n.gone"
+            " AND d.qualified_name <> n.survivor",
+            [
+                [row.kind for row in rows],
+                [row.qualified_name for row in rows],
+                [row.survivor for row in rows],
+                repository.pk,
+            ],
+        )
+
+
+def mend_departures(repository: Repository) -> None:
+    """Look again at what is noted: names that are back, survivors that are missing or have left. The caller is inside
+    a batch."""
+    _take_back(repository)
+    rows = list(CodeDeparture.objects.filter(repository=repository))
+    living = living_of(repository, rows)
+    dead = [row for row in rows if (row.kind, row.survivor) not in living]
+    for row in dead:
+        row.survivor = ""
+    find_survivors(repository, dead, None, kinds={}, blobs={})
+    CodeDeparture.objects.bulk_update(dead, ["survivor"], batch_size=2000)
 
 
 def _take_back(repository: Repository) -> None:

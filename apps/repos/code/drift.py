@@ -109,7 +109,8 @@ def _drift(
     where = f" from {departure.path}" if departure.path and rule != DRIFT_PATH else ""
     when = f" by commit {departure.commit[:10]}" if departure.commit else ""
     times = f" ({count} times in this passage)" if count > 1 else ""
-    hint = f"The nearest {WORDS[rule]} that is left is `{departure.survivor}`." if departure.survivor else ""
+    near = f"The nearest {WORDS[rule]} that is left is `{departure.survivor}`."
+    hint = near if departure.survivor else f"No {WORDS[rule]} that is left resembles it."
     return Finding(
         rule=rule,
         severity="warning",

@@ -189,6 +189,7 @@ def _replace(chunks: Sequence[int], rows: Sequence[tuple[Any, ...]]) -> None:
 def link_symbols(run: JobRun) -> None:
     """The function of the job kind ``link_symbols``: all documents of a repository, from their stored names. Nothing is
     read, chunked or embedded."""
+    from apps.repos.code.departures import mend_departures
     from apps.repos.code.literals import resolve_literals
     from apps.repos.code.stock import take_stock
 
@@ -201,4 +202,5 @@ def link_symbols(run: JobRun) -> None:
         CodeState.objects.filter(repository=repository).update(is_linked=True)
         run.counters["mentions"] = total
         run.note(f"{total:,} mentions of symbols in documents.")
+        mend_departures(repository)
     take_stock(run, repository)

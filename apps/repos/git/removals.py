@@ -15,6 +15,7 @@ from apps.repos.git.values import shown_path
 WALK_SECONDS = 30.0
 MOST_LINE_BYTES = 2000
 _TOKEN = re.compile(r"--[A-Za-z][\w-]*|[A-Za-z_$][\w$]*")
+_QUOTED = re.compile(r"\"([a-z][a-z0-9-]*)\"")
 _DEFINES = (
     r"^\s*(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|static|async|abstract|final|unsafe|declare)\s+)*"
     r"(?:def|class|func|function|fn|struct|enum|trait|interface|type|const|let|var|module|macro_rules!)\s+"
@@ -22,6 +23,9 @@ _DEFINES = (
 )
 _DEFINITION = re.compile(rf"{_DEFINES}([A-Za-z_$][\w$]*)|^(?:export\s+)?([A-Za-z_$][\w$]*)\s*(?::[^=]*)?=[^=]")
 """A definition by keyword, or a value at the left margin."""
+_METHOD = re.compile(r"^\s+(?:[\w<>\[\],.?@*]+\s+){0,6}([A-Za-z_$][\w$]*)(?:<[^>]{0,80}>)?\([^;]*\)[^;{}]*\{\s*$")
+"""A method by its head alone, as TypeScript, JavaScript and Java write it."""
+_NO_METHOD = re.compile(r"^\s*(?:\}\s*)?(?:return|else|new|throw|await|if|for|while|switch|catch|do|with|function)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,8 @@ def removed_names(
         arguments.append(f"^{since}")
     arguments += ["--", *(f"*{ending}" for ending in sorted(endings))]
     for current, path, line in _removed_lines(mirror, arguments, check, seconds):
-        defined = _defined(line)
-        for name in wanted.intersection(_TOKEN.findall(line)):
+        defined = defined_in(line)
+        for name in wanted.intersection(_tokens(line, path)):
             known = found.get(name)
             is_definition = name in defined
             if known is None or (is_definition and not known.defined):
@@ -73,8 +77,20 @@ def removed_names(
     return found
 
 
-def _defined(line: str) -> set[str]:
-    return {name for match in _DEFINITION.finditer(line) for name in match.groups() if name}
+def _tokens(line: str, path: str) -> list[str]:
+    tokens = _TOKEN.findall(line)
+    if path.endswith(".go"):  # whose flags are spelled without hyphens
+        tokens += [f"--{name}" for name in _QUOTED.findall(line)]
+    return tokens
+
+
+def defined_in(line: str) -> set[str]:
+    """The names that a line of code defines, as far as a single line tells."""
+    found = {name for match in _DEFINITION.finditer(line) for name in match.groups() if name}
+    method = _METHOD.match(line) if line.rstrip().endswith("{") else None
+    if method is not None and not _NO_METHOD.match(line):
+        found.add(method[1])
+    return found
 
 
 def _removed_lines(
