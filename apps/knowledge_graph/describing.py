@@ -235,7 +235,7 @@ def _laid_over_evidence(reader: Reader, graph: GraphSource, overlay: Overlay) ->
         values.sort(key=lambda pair: evidence_order(pair[1]))
         shown = []
         for page_id, value in values:
-            occurrence = occurrence_value(evidence_row(value, source_id=graph.pk, page_id=page_id, ordinal=0))
+            occurrence = occurrence_value(evidence_row(value, source_id=graph.pk, page_id=page_id))
             shown.append(
                 ShownEvidence(
                     paths.get(page_id, ""),

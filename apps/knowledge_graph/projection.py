@@ -7,18 +7,20 @@ stored pages are asked through ``Pages``, which a dictionary or a database may s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
 from apps.knowledge_graph.resolution import (
+    Answer,
     PageGraph,
+    Question,
     claim_rank,
     dangling_node,
     names_of,
     resolve_page,
-    wanted_of,
+    wanted_names,
     withheld,
 )
 from apps.knowledge_graph.values import EdgeValue, EvidenceValue, GraphValue, Meaning, NodeValue, Page
@@ -81,12 +83,21 @@ def stored_form(page: Page, *, bears: bool) -> StoredPage:
     return StoredPage(page.document, page.uid, page.header.node_type, page.path, page.live, bears, names_of(page))
 
 
+@dataclass(frozen=True, slots=True)
+class Projected:
+    """A page as it was projected last, with what became of its occurrences. ``bears``: it had its slug then."""
+
+    page: Page
+    bears: bool
+    answers: Mapping[Question, Answer]
+
+
 class Pages(Protocol):
     """The projected pages of one source, as they were before the change. ``live`` is the present state, though."""
 
-    def stored(self, documents: Collection[UUID]) -> Sequence[StoredPage]: ...
-
-    def claimants(self, uids: Collection[str]) -> Sequence[StoredPage]: ...
+    def claimants(self, documents: Collection[UUID], uids: Collection[str]) -> Sequence[StoredPage]:
+        """The pages of ``documents``, and all pages whose slug is one of theirs or of ``uids``."""
+        ...
 
     def wanting(self, names: Collection[str]) -> Collection[UUID]:
         """Documents with an occurrence that wants one of ``names``, bearers of their slug or not."""
@@ -96,8 +107,8 @@ class Pages(Protocol):
         """Pages that bear their slug and one of ``names``."""
         ...
 
-    def load(self, documents: Collection[UUID]) -> Sequence[Page]:
-        """The pages with their occurrences, from stored rows."""
+    def load(self, documents: Collection[UUID]) -> Mapping[UUID, Projected]:
+        """Those of ``documents`` that were projected before."""
         ...
 
 
@@ -119,11 +130,11 @@ class Reprojection:
 def reproject(store: Pages, changes: Mapping[UUID, Page | None]) -> Reprojection:
     """What ``changes`` (document -> its page now, or None) make of everything that they can reach."""
     result = Reprojection()
-    old = {page.document: page for page in store.stored(changes)}
-    slugs = {page.uid for page in old.values()} | {page.uid for page in changes.values() if page is not None}
+    slugs = {page.uid for page in changes.values() if page is not None}
     before: dict[str, StoredPage] = {}
     standing: defaultdict[str, list[StoredPage]] = defaultdict(list)
-    for claimant in store.claimants(slugs):
+    for claimant in store.claimants(changes, slugs):
+        slugs.add(claimant.uid)
         if claimant.bears:
             before[claimant.uid] = claimant
         if claimant.document not in changes:
@@ -144,20 +155,24 @@ def reproject(store: Pages, changes: Mapping[UUID, Page | None]) -> Reprojection
         if was and not now:
             result.lost.add(uid)
     affected |= set(store.wanting(changed_names)) if changed_names else set()
-    pages = {page.document: page for page in store.load(affected - set(changes))}
-    pages |= {document: page for document, page in changes.items() if page is not None}
-    standing_now = {each.document: each.bears for each in store.stored(affected - set(changes))}
+    projected = store.load(affected)
 
     def bears(page: Page) -> bool:
-        return after[page.uid].document == page.document if page.uid in slugs else standing_now[page.document]
+        return after[page.uid].document == page.document if page.uid in slugs else projected[page.document].bears
 
-    wanted = {
-        name
-        for page in pages.values()
-        if bears(page)
-        for each in page.occurrences
-        for name in wanted_of(each, page.path)
-    }
+    open_: dict[UUID, Mapping[Question, Answer]] = {}
+    wanted: set[str] = set()
+    for document in affected:
+        page = changes[document] if document in changes else projected[document].page
+        if page is None:
+            result.graphs[document] = None
+            continue
+        result.pages[document] = page
+        if not bears(page):
+            result.graphs[document] = withheld(page)
+            continue
+        open_[document] = _still_true(page, projected.get(document), changed_names)
+        wanted |= wanted_names(page, open_[document])
     names: defaultdict[str, set[Meaning]] = defaultdict(set)
     for stored in store.bearing(wanted) if wanted else ():
         for name in stored.names:
@@ -166,13 +181,20 @@ def reproject(store: Pages, changes: Mapping[UUID, Page | None]) -> Reprojection
         names[name].discard(meaning)
     for name, meaning in pairs_after:
         names[name].add(meaning)
-    for document in affected:
-        page = pages.get(document)
-        if page is None:
-            result.graphs[document] = None
-            continue
-        result.pages[document] = page
-        result.graphs[document] = (
-            resolve_page(page, lambda name: names.get(name, ())) if bears(page) else withheld(page)
-        )
+    for document, answers in open_.items():
+        result.graphs[document] = resolve_page(result.pages[document], lambda name: names.get(name, ()), answers)
     return result
+
+
+def _still_true(page: Page, before: Projected | None, changed_names: Set[str]) -> Mapping[Question, Answer]:
+    """What became of occurrences and cannot have changed: the page is named as before and so is all that they want."""
+    if before is None or not before.bears:
+        return {}
+    was = before.page
+    if (page.uid, page.header.node_type, page.path) != (was.uid, was.header.node_type, was.path):
+        return {}
+    return {
+        question: answer
+        for question, answer in before.answers.items()
+        if not changed_names or changed_names.isdisjoint(answer.wanted)
+    }

@@ -82,9 +82,9 @@ def overlay_of(graph: GraphSource) -> Overlay:
     found = Overlay()
     if not trashed:
         return found
-    result = reproject(StoredPages(graph), dict.fromkeys(trashed))
-    desired = desired_of(result, ())
-    seen = difference(graph, desired)
+    store = StoredPages(graph)
+    desired = desired_of(reproject(store, dict.fromkeys(trashed)), ())
+    seen = difference(store.rows, desired)
     found.pages = set(seen.page_ids.values())
     for uid, node in seen.nodes.items():
         found.hidden_nodes.add(uid)
@@ -239,7 +239,7 @@ class Reader:
             found.setdefault(row.edge_uid or "", []).append(row)
         for page_id, value in overlay.evidence:
             if value.edge_uid in wanted:
-                row = evidence_row(value, source_id=source, page_id=page_id, ordinal=0)
+                row = evidence_row(value, source_id=source, page_id=page_id)
                 found.setdefault(value.edge_uid or "", []).append(row)
         for rows in found.values():
             rows.sort(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from apps.knowledge_graph.naming import (
@@ -13,7 +13,7 @@ from apps.knowledge_graph.naming import (
     wanted_by_name,
     wanted_by_owner,
 )
-from apps.knowledge_graph.values import EdgeValue, EvidenceValue, Meaning, NodeValue, Occurrence, Page
+from apps.knowledge_graph.values import EdgeValue, EvidenceValue, Meaning, NodeValue, Occurrence, OutcomeName, Page
 from apps.knowledge_graph.vocabulary import (
     DEFAULT_PRIORITY,
     DEFAULT_WEIGHTS,
@@ -25,6 +25,23 @@ from apps.knowledge_graph.vocabulary import (
 )
 
 Lookup = Callable[[str], Collection[Meaning]]
+Question = tuple[str, str, str | None, str]
+"""All of an occurrence that decides where it leads from its page: mode, target, stated type, problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of an occurrence; ``wanted`` are the names that decided it."""
+
+    outcome: OutcomeName
+    edge_uid: str | None
+    wanted: tuple[str, ...]
+    fallback_uid: str | None
+    rivals: tuple[str, ...] = ()
+
+
+def question_of(occurrence: Occurrence) -> Question:
+    return occurrence.mode, occurrence.target, occurrence.stated, occurrence.problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +51,10 @@ class PageGraph:
     node: NodeValue | None
     edges: dict[str, EdgeValue]
     evidence: tuple[EvidenceValue, ...]
+
+
+def answer_of(row: EvidenceValue) -> Answer:
+    return Answer(row.outcome, row.edge_uid, row.wanted, row.fallback_uid, row.rivals)
 
 
 def names_of(page: Page) -> tuple[str, ...]:
@@ -85,11 +106,38 @@ def dangling_node(uid: str) -> NodeValue:
     return NodeValue(uid, UNKNOWN, uid, "", DEFAULT_PRIORITY, None, {"dangling": True})
 
 
-def resolve_page(page: Page, lookup: Lookup) -> PageGraph:
-    """Node, edges and evidence of a page that bears its slug."""
-    evidence = [_resolve(page, occurrence, lookup) for occurrence in page.occurrences]
-    edges = _edges(page, [(row, type_) for row, type_ in evidence if row.edge_uid is not None])
-    return PageGraph(node_of(page), edges, tuple(row for row, _ in evidence))
+def resolve_page(page: Page, lookup: Lookup, known: Mapping[Question, Answer] | None = None) -> PageGraph:
+    """Node, edges and evidence of a page that bears its slug. ``known``: answers that need no look-up."""
+    answers = dict(known or {})
+    evidence: list[EvidenceValue] = []
+    for occurrence in page.occurrences:
+        question = question_of(occurrence)
+        answer = answers.get(question)
+        if answer is None:
+            answer = answers[question] = _resolve(page, occurrence, lookup)
+        evidence.append(
+            EvidenceValue(
+                page.document,
+                occurrence,
+                answer.outcome,
+                answer.edge_uid,
+                answer.wanted,
+                answer.fallback_uid,
+                _version(page, occurrence),
+                answer.rivals,
+            )
+        )
+    return PageGraph(node_of(page), _edges(page, evidence), tuple(evidence))
+
+
+def wanted_names(page: Page, known: Mapping[Question, Answer]) -> set[str]:
+    """The names that must be looked up to resolve a page of which ``known`` is known."""
+    return {
+        name
+        for occurrence in page.occurrences
+        if question_of(occurrence) not in known
+        for name in wanted_of(occurrence, page.path)
+    }
 
 
 def withheld(page: Page) -> PageGraph:
@@ -113,13 +161,12 @@ def _version(page: Page, occurrence: Occurrence) -> str:
     return page.header_hash if occurrence.in_header else page.version_hash
 
 
-def _resolve(page: Page, occurrence: Occurrence, lookup: Lookup) -> tuple[EvidenceValue, tuple[str, str, bool]]:
-    """The evidence, with (target, edge type, stated)."""
+def _resolve(page: Page, occurrence: Occurrence, lookup: Lookup) -> Answer:
     wanted = wanted_of(occurrence, page.path)
     fallback = dangling_uid(occurrence.target) if occurrence.mode == "name" and not occurrence.problem else None
     rivals: tuple[str, ...] = ()
     target: Meaning | None = None
-    outcome = "unresolved"
+    outcome: OutcomeName = "unresolved"
     for name in wanted:
         meanings = lookup(name)
         if not meanings:
@@ -140,22 +187,10 @@ def _resolve(page: Page, occurrence: Occurrence, lookup: Lookup) -> tuple[Eviden
         elif fallback is not None:
             target, outcome = Meaning(fallback, UNKNOWN), "edge"
     edge_uid = None
-    kind = occurrence.stated or ""
-    to_uid = target.uid if target else ""
     if outcome == "edge" and target is not None:
-        kind = kind or matrix_type(page.header.node_type, target.node_type)
+        kind = occurrence.stated or matrix_type(page.header.node_type, target.node_type)
         edge_uid = f"{page.uid}>{kind}>{target.uid}"
-    row = EvidenceValue(
-        page.document,
-        occurrence,
-        outcome,  # type: ignore[arg-type]
-        edge_uid,
-        wanted,
-        fallback,
-        _version(page, occurrence),
-        rivals,
-    )
-    return row, (to_uid, kind, occurrence.stated is not None)
+    return Answer(outcome, edge_uid, wanted, fallback, rivals)
 
 
 def evidence_order(row: EvidenceValue) -> tuple[int, int, int]:
@@ -164,22 +199,24 @@ def evidence_order(row: EvidenceValue) -> tuple[int, int, int]:
     return (strength(occurrence.provenance, occurrence.stated is not None), occurrence.line, occurrence.column)
 
 
-def _edges(page: Page, rows: Sequence[tuple[EvidenceValue, tuple[str, str, bool]]]) -> dict[str, EdgeValue]:
-    groups: dict[str, list[tuple[EvidenceValue, tuple[str, str, bool]]]] = {}
-    for row, target in rows:
-        groups.setdefault(row.edge_uid or "", []).append((row, target))
+def _edges(page: Page, evidence: Sequence[EvidenceValue]) -> dict[str, EdgeValue]:
+    groups: dict[str, list[EvidenceValue]] = {}
+    for row in evidence:
+        if row.edge_uid is not None:
+            groups.setdefault(row.edge_uid, []).append(row)
     edges: dict[str, EdgeValue] = {}
     for uid, group in groups.items():
-        group.sort(key=lambda pair: evidence_order(pair[0]))
-        first, (to_uid, kind, stated) = group[0]
-        weights = (row.occurrence.weight for row, _ in group if row.occurrence.weight is not None)
+        group.sort(key=evidence_order)
+        first = group[0].occurrence
+        _, kind, to_uid = uid.split(">")
+        weights = (row.occurrence.weight for row in group if row.occurrence.weight is not None)
         edges[uid] = EdgeValue(
             page.uid,
             to_uid,
             kind,
             next(weights, DEFAULT_WEIGHTS[kind]),
-            first.occurrence.provenance,
-            "authored" if stated else "matrix",
+            first.provenance,
+            "authored" if first.stated is not None else "matrix",
             page.document,
         )
     return edges

@@ -16,11 +16,11 @@ from apps.knowledge_graph.observing import PROJECT_DOCUMENT, PROJECT_GRAPH
 from apps.knowledge_graph.projection import PROJECTOR
 from apps.knowledge_graph.proposals import propose
 from apps.knowledge_graph.reporting import claims_to, outcomes_of_pages, tell_files
-from apps.knowledge_graph.storing.applying import Report
 from apps.knowledge_graph.storing.documents import load_document, lock_documents, read_document
 from apps.knowledge_graph.storing.history import HistoryUnavailable
 from apps.knowledge_graph.storing.incremental import change_documents
 from apps.knowledge_graph.storing.rebuild import rebuild
+from apps.knowledge_graph.storing.report import Report
 from apps.knowledge_graph.storing.sources import KINDS, ensure_graph, find_graph, lock_graph
 
 __all__ = ["PROJECT_DOCUMENT", "PROJECT_GRAPH", "project_document", "project_graph"]

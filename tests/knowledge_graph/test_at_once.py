@@ -17,7 +17,7 @@ from apps.jobs.models import Job
 from apps.jobs.worker import drain, run_job
 from apps.knowledge_graph.models import Edge, GraphSource, Node
 from apps.knowledge_graph.past import graph_at
-from apps.knowledge_graph.storing import applying
+from apps.knowledge_graph.storing import writing
 from apps.knowledge_graph.storing.documents import load_document, read_document
 from apps.knowledge_graph.storing.incremental import change_documents
 from apps.knowledge_graph.storing.rebuild import rebuild
@@ -88,14 +88,14 @@ def test_graph_fact_80_and_87_readers_see_the_old_or_the_new(
             seen.add((kinds.count("depends_on"), kinds.count("uses")))
             half_way.set()
 
-    copy_rows = applying.copy_rows
+    copy_rows = writing.copy_rows
 
-    def slowly(model: Any, rows: Any) -> None:
-        copy_rows(model, rows)
+    def slowly(table: str, columns: Any, rows: Any) -> None:
+        copy_rows(table, columns, rows)
         half_way.clear()
         half_way.wait(5)  # a reader looks while part of the rows are written
 
-    monkeypatch.setattr(applying, "copy_rows", slowly)
+    monkeypatch.setattr(writing, "copy_rows", slowly)
 
     def swap() -> None:
         try:

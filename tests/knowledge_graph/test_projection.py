@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from apps.knowledge_graph.projection import StoredPage, project, reproject, stored_form
-from apps.knowledge_graph.resolution import PageGraph, dangling_node
+from apps.knowledge_graph.projection import Projected, StoredPage, project, reproject, stored_form
+from apps.knowledge_graph.resolution import PageGraph, answer_of, dangling_node, question_of
 from apps.knowledge_graph.values import EdgeValue, GraphValue, NodeValue, Page
 from tests.knowledge_graph.pages_of_texts import SPACE, page_text, reading_of
 
@@ -67,11 +67,9 @@ class MemoryGraph:
     def _form(self, page: Page) -> StoredPage:
         return stored_form(page, bears=page.document in self.bears)
 
-    def stored(self, documents: Collection[uuid.UUID]) -> Sequence[StoredPage]:
-        return [self._form(self.pages[document]) for document in documents if document in self.pages]
-
-    def claimants(self, uids: Collection[str]) -> Sequence[StoredPage]:
-        return [self._form(page) for page in self.pages.values() if page.uid in uids]
+    def claimants(self, documents: Collection[uuid.UUID], uids: Collection[str]) -> Sequence[StoredPage]:
+        concerned = {*uids, *(self.pages[document].uid for document in documents if document in self.pages)}
+        return [self._form(page) for page in self.pages.values() if page.uid in concerned]
 
     def wanting(self, names: Collection[str]) -> Collection[uuid.UUID]:
         return {d for d, graph in self.graphs.items() for row in graph.evidence if set(row.wanted) & set(names)}
@@ -80,8 +78,16 @@ class MemoryGraph:
         forms = [self._form(self.pages[document]) for document in self.bears]
         return [form for form in forms if set(form.names) & set(names)]
 
-    def load(self, documents: Collection[uuid.UUID]) -> Sequence[Page]:
-        return [self.pages[document] for document in documents]
+    def load(self, documents: Collection[uuid.UUID]) -> Mapping[uuid.UUID, Projected]:
+        return {
+            document: Projected(
+                self.pages[document],
+                document in self.bears,
+                {question_of(row.occurrence): answer_of(row) for row in self.graphs[document].evidence},
+            )
+            for document in documents
+            if document in self.pages
+        }
 
     def change(self, changes: dict[uuid.UUID, Page | None]) -> int:
         result = reproject(self, changes)

@@ -218,17 +218,17 @@ def test_graph_fact_79_overtaken_and_back_again(platform: Collection, put: Put) 
 
 
 def test_graph_fact_80_a_failure_leaves_nothing(example: Collection, put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
-    from apps.knowledge_graph.storing import applying
+    from apps.knowledge_graph.storing import writing
 
     before = ids(example)
-    copy_rows = applying.copy_rows
+    copy_rows = writing.copy_rows
 
-    def break_off(model: Any, rows: Any) -> None:
-        if model is Edge and rows:
+    def break_off(table: str, columns: Any, rows: Any) -> None:
+        if table == "kb_edges" and rows:
             raise RuntimeError("injected")
-        copy_rows(model, rows)
+        copy_rows(table, columns, rows)
 
-    monkeypatch.setattr(applying, "copy_rows", break_off)
+    monkeypatch.setattr(writing, "copy_rows", break_off)
     put("new.md", page_text("new", "[[mod-redis-pool]] [[nowhere]]"))
     put("other.md", page_text("other"))
     jobs = {job.params["path"]: job for job in drain() if job.kind == "project_document"}

@@ -77,8 +77,7 @@ def reader_input(viewer: Viewer, source: Source) -> LintInput:
         overlay = reader.overlays.get(graph.pk) or Overlay()
         stored = Evidence.objects.filter(source=graph).exclude(page__in=overlay.pages)
         given.evidence = [_evidence(row) for row in stored] + [
-            _evidence(evidence_row(value, source_id=graph.pk, page_id=page_id, ordinal=0))
-            for page_id, value in overlay.evidence
+            _evidence(evidence_row(value, source_id=graph.pk, page_id=page_id)) for page_id, value in overlay.evidence
         ]
         _add_pages(given, graph, {node.page for node in given.nodes.values() if node.page is not None})
     _add_plain(given, source)

@@ -2,62 +2,51 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
-from apps.knowledge_graph.models import CanonicalPage, Evidence, GraphSource
-from apps.knowledge_graph.projection import Reprojection, StoredPage, reproject
+from apps.knowledge_graph.models import GraphSource
+from apps.knowledge_graph.projection import Projected, Reprojection, StoredPage, reproject
 from apps.knowledge_graph.storing import rows
-from apps.knowledge_graph.storing.applying import Desired, Report, apply
+from apps.knowledge_graph.storing.applying import Desired, apply
+from apps.knowledge_graph.storing.report import Report
+from apps.knowledge_graph.storing.stored import StoredRows
 from apps.knowledge_graph.values import Page
 
 
 class StoredPages:
-    """`projection.Pages` over the tables of one source."""
+    """`projection.Pages` over the tables of one source. ``rows`` keeps what was read of the documents concerned."""
 
     def __init__(self, graph: GraphSource) -> None:
-        self._graph = graph
-        self._rows = CanonicalPage.objects.filter(source=graph).kept().with_key()
+        self.rows = StoredRows(graph)
 
-    def _forms(self, rows_: Any) -> list[StoredPage]:
-        fields = ("key", "uid", "node_type", "path", "document__trashed_at", "bears", "names")
+    def claimants(self, documents: Collection[UUID], uids: Collection[str]) -> Sequence[StoredPage]:
+        self.rows.read_claimants(documents, uids)
         return [
-            StoredPage(key, uid, node_type, path, trashed is None, bears, tuple(names))
-            for key, uid, node_type, path, trashed, bears, names in rows_.values_list(*fields)
+            StoredPage(row.document, row.uid, row.node_type, row.path, row.live, row.bears, tuple(row.names))
+            for row in self.rows.pages.values()
+            if row.header_state != "former"
         ]
-
-    def stored(self, documents: Collection[UUID]) -> Sequence[StoredPage]:
-        return self._forms(self._rows.of_documents(documents)) if documents else []
-
-    def claimants(self, uids: Collection[str]) -> Sequence[StoredPage]:
-        return self._forms(self._rows.filter(uid__in=list(uids))) if uids else []
 
     def wanting(self, names: Collection[str]) -> Collection[UUID]:
-        found = Evidence.objects.filter(source=self._graph, wanted__overlap=sorted(names))
-        pages = CanonicalPage.objects.filter(pk__in=found.values("page")).with_key()
-        return set(pages.values_list("key", flat=True))
+        return self.rows.wanting(names)
 
     def bearing(self, names: Collection[str]) -> Sequence[StoredPage]:
-        return self._forms(self._rows.filter(bears=True, names__overlap=sorted(names)))
-
-    def load(self, documents: Collection[UUID]) -> Sequence[Page]:
-        if not documents:
-            return []
-        pages = list(self._rows.of_documents(documents).select_related("document"))
-        evidence: defaultdict[int, list[Evidence]] = defaultdict(list)
-        for row in Evidence.objects.filter(page__in=[page.pk for page in pages]).order_by("page_id", "ordinal"):
-            evidence[row.page_id].append(row)
         return [
-            rows.page_value(
-                page,
-                document=page.key,
-                live=page.document is None or page.document.trashed_at is None,
-                evidence=evidence[page.pk],
-            )
-            for page in pages
+            StoredPage(document, uid, node_type, path, live, bears, tuple(names_))
+            for document, uid, node_type, path, live, bears, names_ in self.rows.bearing(names)
         ]
+
+    def load(self, documents: Collection[UUID]) -> Mapping[UUID, Projected]:
+        self.rows.read_documents(documents)
+        found = {}
+        for document in documents:
+            row = self.rows.pages.get(document)
+            if row is not None and row.header_state != "former":
+                evidence = self.rows.evidence.get(row.id, ())
+                answers = {rows.question_of(each): rows.answer_of(each) for each in evidence}
+                found[document] = Projected(rows.page_value(row, evidence), row.bears, answers)
+        return found
 
 
 def desired_of(result: Reprojection, read: Collection[UUID]) -> Desired:
@@ -78,6 +67,7 @@ def change_documents(
     graph: GraphSource, changes: Mapping[UUID, Page | None], *, cause: str, change: str = ""
 ) -> Report:
     """Project changed documents (None: no page any more) and what they reach. The caller holds lock and transaction."""
-    result = reproject(StoredPages(graph), changes)
+    store = StoredPages(graph)
+    result = reproject(store, changes)
     read = {document for document, page in changes.items() if page is not None}
-    return apply(graph, desired_of(result, read), whole=False, cause=cause, change=change)
+    return apply(store.rows, desired_of(result, read), whole=False, cause=cause, change=change)

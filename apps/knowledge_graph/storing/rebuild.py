@@ -10,9 +10,11 @@ from django.db import transaction
 
 from apps.knowledge_graph.models import CanonicalPage, GraphSource
 from apps.knowledge_graph.projection import PROJECTOR, project
-from apps.knowledge_graph.storing.applying import Desired, Report, apply
+from apps.knowledge_graph.storing.applying import Desired, apply
 from apps.knowledge_graph.storing.documents import load_documents, lock_documents, read_document, states
+from apps.knowledge_graph.storing.report import Report
 from apps.knowledge_graph.storing.sources import ensure_graph, find_graph, lock_graph
+from apps.knowledge_graph.storing.stored import StoredRows
 from apps.knowledge_graph.values import GraphValue, Page
 
 State = tuple[str, str, bool]
@@ -45,7 +47,9 @@ def rebuild(
             if not kept or dry_run:
                 return _dry_report(kept, dry_run)
             graph = ensure_graph(kind, source_id)
-        report = apply(graph, whole_graph(kept), whole=True, cause=cause, dry_run=dry_run)
+        stored = StoredRows(graph)
+        stored.read_all()
+        report = apply(stored, whole_graph(kept), whole=True, cause=cause, dry_run=dry_run)
         if not dry_run:
             GraphSource.objects.filter(pk=graph.pk).update(projector=PROJECTOR)
             CanonicalPage.objects.filter(source=graph).exclude(projector=PROJECTOR).update(projector=PROJECTOR)

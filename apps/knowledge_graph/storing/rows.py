@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from apps.knowledge_graph.models import CanonicalPage, CrossSourceReference, Edge, Evidence, Node
-from apps.knowledge_graph.resolution import names_of
+from apps.knowledge_graph.models import Evidence
+from apps.knowledge_graph.resolution import Answer, Question, names_of
 from apps.knowledge_graph.values import (
     Body,
     CrossReference,
@@ -22,21 +22,112 @@ from apps.knowledge_graph.values import (
     Problem,
 )
 
+_FOUR_PLACES = Decimal("0.0001")
 _HEADER_FIELDS = ("title", "summary", "identifier", "project", "project_line")
 _HEADER_LISTS = ("aliases", "owners", "tags")
-NODE_COMPARED = ("node_type", "label", "status", "priority", "page_id", "payload")
-EDGE_COMPARED = ("weight", "provenance", "type_source", "page_id")
+NODE_COLUMNS = ("node_type", "label", "status", "priority", "payload")
+EDGE_COLUMNS = ("weight", "provenance", "type_source", "payload")
 EVIDENCE_IDENTITY = ("provenance", "mode", "target", "stated_type", "field", "raw", "label", "anchor", "embed")
 EVIDENCE_COMPARED = (
-    *EVIDENCE_IDENTITY, "heading_path", "line", "column", "weight", "problem", "outcome", "rivals", "fallback_uid",
+    *EVIDENCE_IDENTITY, "line", "column", "heading_path", "weight", "problem", "outcome", "rivals", "fallback_uid",
     "edge_uid", "wanted",
 )  # fmt: skip
 EVIDENCE_SILENT = ("version_hash", "ordinal")
 """Of the document, not of the occurrence: kept up to date without a state of its own in the past."""
-PAGE_COMPARED = (
+EVIDENCE_COLUMNS = (*EVIDENCE_COMPARED, *EVIDENCE_SILENT)
+PAGE_COLUMNS = (
     "path", "uid", "node_type", "label", "status", "header", "header_state", "bears", "names", "problems",
     "version_hash", "header_hash", "projector",
 )  # fmt: skip
+Form = tuple[Any, ...]
+"""The values of a row in the order of its columns above."""
+
+
+class PageRow(NamedTuple):
+    """A row of ``kb_pages``. ``crossing``: its text names pages of other sources."""
+
+    id: int
+    document: UUID
+    live: bool
+    crossing: bool
+    path: str
+    uid: str
+    node_type: str
+    label: str
+    status: str
+    header: dict[str, Any]
+    header_state: str
+    bears: bool
+    names: list[str]
+    problems: list[dict[str, Any]]
+    version_hash: str
+    header_hash: str
+    projector: int
+
+    @property
+    def form(self) -> Form:
+        return self[4:]
+
+
+class NodeRow(NamedTuple):
+    id: int
+    node_uid: str
+    page_id: int | None
+    node_type: str
+    label: str
+    status: str
+    priority: int
+    payload: dict[str, Any]
+
+    @property
+    def form(self) -> Form:
+        return self[3:]
+
+
+class EdgeRow(NamedTuple):
+    id: int
+    edge_uid: str
+    from_uid: str
+    to_uid: str
+    page_id: int | None
+    weight: Decimal
+    provenance: str
+    type_source: str
+
+    @property
+    def form(self) -> Form:
+        """Of an edge that is written, which has nothing in its payload. Guesses differ in their provenance."""
+        return (*self[5:], {})
+
+
+class EvidenceRow(NamedTuple):
+    id: int
+    page_id: int
+    provenance: Any
+    mode: Any
+    target: str
+    stated_type: str | None
+    field: str
+    raw: str
+    label: str
+    anchor: str
+    embed: bool
+    line: int
+    column: int
+    heading_path: list[str]
+    weight: Decimal | None
+    problem: Any
+    outcome: Any
+    rivals: list[str]
+    fallback_uid: str | None
+    edge_uid: str | None
+    wanted: list[str]
+    version_hash: str
+    ordinal: int
+
+    @property
+    def form(self) -> Form:
+        return self[2:]
 
 
 def header_json(page: Page) -> dict[str, Any]:
@@ -50,29 +141,25 @@ def problems_json(problems: Sequence[Problem]) -> list[dict[str, Any]]:
     return [dataclasses.asdict(problem) for problem in problems]
 
 
-def problems_of(row: CanonicalPage) -> list[Problem]:
-    return [Problem(**entry) for entry in row.problems]
+def page_form(page: Page, *, bears: bool, projector: int) -> Form:
+    return (
+        page.path,
+        page.uid,
+        page.header.node_type,
+        page.label,
+        page.header.status,
+        header_json(page),
+        page.header_state,
+        bears,
+        list(names_of(page)),
+        problems_json(page.all_problems),
+        page.version_hash,
+        page.header_hash,
+        projector,
+    )
 
 
-def page_columns(page: Page, *, bears: bool, projector: int) -> dict[str, Any]:
-    return {
-        "path": page.path,
-        "uid": page.uid,
-        "node_type": page.header.node_type,
-        "label": page.label,
-        "status": page.header.status,
-        "header": header_json(page),
-        "header_state": page.header_state,
-        "bears": bears,
-        "names": list(names_of(page)),
-        "problems": problems_json(page.all_problems),
-        "version_hash": page.version_hash,
-        "header_hash": page.header_hash,
-        "projector": projector,
-    }
-
-
-def page_value(row: CanonicalPage, *, document: UUID, live: bool, evidence: Sequence[Evidence]) -> Page:
+def page_value(row: PageRow, evidence: Sequence[EvidenceRow]) -> Page:
     """The page of stored rows; ``evidence`` in the order of the text. Problems and references stay in their rows."""
     occurrences = [occurrence_value(each) for each in evidence]
     stored = row.header
@@ -89,7 +176,7 @@ def page_value(row: CanonicalPage, *, document: UUID, live: bool, evidence: Sequ
     )
     body = Body(stored["heading"], tuple(each for each in occurrences if not each.in_header))
     state = "stale_header" if row.header_state == "stale_header" else "current"
-    return Page(document, row.path, header, body, live, state, row.version_hash, row.header_hash)  # type: ignore[arg-type]
+    return Page(row.document, row.path, header, body, row.live, state, row.version_hash, row.header_hash)  # type: ignore[arg-type]
 
 
 def occurrence_value(row: Any) -> Occurrence:
@@ -111,71 +198,70 @@ def occurrence_value(row: Any) -> Occurrence:
     )
 
 
-def node_row(value: NodeValue, *, source_id: int, page_id: int | None) -> Node:
-    return Node(
-        source_id=source_id,
-        page_id=page_id,
-        node_uid=value.uid,
-        node_type=value.node_type,
-        label=value.label,
-        status=value.status,
-        priority=value.priority,
-        payload=dict(value.payload),
-    )
+def question_of(row: EvidenceRow) -> Question:
+    return row.mode, row.target, row.stated_type, row.problem
 
 
-def edge_row(value: EdgeValue, *, source_id: int, page_id: int | None) -> Edge:
-    return Edge(
-        source_id=source_id,
-        page_id=page_id,
-        from_uid=value.from_uid,
-        to_uid=value.to_uid,
-        edge_type=value.edge_type,
-        weight=value.weight.quantize(Decimal("0.0001")),
-        provenance=value.provenance,
-        type_source=value.type_source,
-    )
+def answer_of(row: EvidenceRow) -> Answer:
+    return Answer(row.outcome, row.edge_uid, tuple(row.wanted), row.fallback_uid, tuple(row.rivals))
 
 
-def evidence_row(value: EvidenceValue, *, source_id: int, page_id: int, ordinal: int) -> Evidence:
+def node_form(value: NodeValue) -> Form:
+    return (value.node_type, value.label, value.status, value.priority, dict(value.payload))
+
+
+def edge_form(value: EdgeValue) -> Form:
+    return (value.weight.quantize(_FOUR_PLACES), value.provenance, value.type_source, {})
+
+
+def evidence_form(value: EvidenceValue, ordinal: int) -> Form:
     occurrence = value.occurrence
-    return Evidence(
-        source_id=source_id,
-        page_id=page_id,
-        version_hash=value.version_hash,
-        ordinal=ordinal,
-        provenance=occurrence.provenance,
-        mode=occurrence.mode,
-        target=occurrence.target,
-        stated_type=occurrence.stated,
-        field=occurrence.field,
-        heading_path=list(occurrence.heading_path),
-        line=occurrence.line,
-        column=occurrence.column,
-        raw=occurrence.raw,
-        anchor=occurrence.anchor,
-        label=occurrence.label,
-        embed=occurrence.embed,
-        weight=occurrence.weight.quantize(Decimal("0.0001")) if occurrence.weight is not None else None,
-        problem=occurrence.problem,
-        outcome=value.outcome,
-        rivals=list(value.rivals),
-        fallback_uid=value.fallback_uid,
-        edge_uid=value.edge_uid,
-        wanted=list(value.wanted),
+    weight = occurrence.weight
+    return (
+        occurrence.provenance,
+        occurrence.mode,
+        occurrence.target,
+        occurrence.stated,
+        occurrence.field,
+        occurrence.raw,
+        occurrence.label,
+        occurrence.anchor,
+        occurrence.embed,
+        occurrence.line,
+        occurrence.column,
+        list(occurrence.heading_path),
+        weight.quantize(_FOUR_PLACES) if weight is not None else None,
+        occurrence.problem,
+        value.outcome,
+        list(value.rivals),
+        value.fallback_uid,
+        value.edge_uid,
+        list(value.wanted),
+        value.version_hash,
+        ordinal,
     )
 
 
-def reference_row(value: CrossReference, *, source_id: int, page_id: int) -> CrossSourceReference:
-    return CrossSourceReference(
-        source_id=source_id,
-        page_id=page_id,
-        line=value.line,
-        raw=value.raw,
-        wanted_kind=value.source_kind or "",
-        wanted_source=value.source,
-        wanted_slug=value.slug,
-        stated_type=value.stated,
-        label=value.label,
-        field=value.field,
+def evidence_row(value: EvidenceValue, *, source_id: int, page_id: int) -> Evidence:
+    """As a row that is not stored; for readers who see other evidence than what is stored."""
+    columns = dict(zip(EVIDENCE_COLUMNS, evidence_form(value, 0), strict=True))
+    return Evidence(source_id=source_id, page_id=page_id, **columns)
+
+
+REFERENCE_COLUMNS = (
+    "page_id", "line", "raw", "wanted_kind", "wanted_source", "wanted_slug", "stated_type", "label", "field",
+)  # fmt: skip
+
+
+def reference_form(value: CrossReference, *, page_id: int) -> Form:
+    return (
+        page_id,
+        value.line,
+        value.raw,
+        value.source_kind or "",
+        value.source,
+        value.slug,
+        value.stated,
+        value.label,
+        value.field,
     )
