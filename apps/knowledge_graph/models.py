@@ -143,7 +143,7 @@ class CanonicalPage(models.Model):
         ]
         indexes = [
             models.Index(fields=["source", "uid"], name="kb_pages_by_uid"),
-            GinIndex(fields=["names"], name="kb_pages_names"),
+            GinIndex(fields=["names"], fastupdate=False, name="kb_pages_names"),
         ]
 
     def __str__(self) -> str:
@@ -382,7 +382,7 @@ class Evidence(_EvidenceColumns):
         indexes = [
             models.Index(fields=["source", "edge_uid"], name="kb_evidence_edge"),
             models.Index(fields=["page", "ordinal"], name="kb_evidence_page"),
-            GinIndex(fields=["wanted"], name="kb_evidence_wanted"),
+            GinIndex(fields=["wanted"], fastupdate=False, name="kb_evidence_wanted"),
         ]
 
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from apps.jobs.errors import Stopped, TransientFailure
+from apps.jobs.items import REPORT
 from apps.jobs.kinds import Due, SourceKey
 from apps.jobs.models import Job
 from apps.jobs.running import JobRun
@@ -68,22 +69,22 @@ def _project_document(run: JobRun) -> None:
             _end(run, "overtaken")
             return
         graph = find_graph(kind, source_id)
-        known = graph is not None and CanonicalPage.objects.of_documents([document_id]).kept().exists()
-        if page is None and not known:
+        was = CanonicalPage.objects.of_documents([document_id]).values_list("uid", "header_state").first()
+        if page is None and (was is None or was[1] == "former"):
             _end(run, "plain")
             return
+        slugs = {page.uid} if page else set()
+        slugs |= {was[0]} if was else set()
         if graph is None:
             graph = ensure_graph(kind, source_id)
-        slugs = {page.uid} if page else set()
-        slugs |= set(CanonicalPage.objects.of_documents([document_id]).values_list("uid", flat=True))
-        before = claims_to(graph, slugs)
+        before = claims_to(graph, slugs) if run.params.get(REPORT) else {}
         report = change_documents(
             graph, {document_id: page}, cause=str(run.params.get("act", "edit")), change=str(run.params["change"])
         )
         if graph.projector == 0:
             GraphSource.objects.filter(pk=graph.pk).update(projector=PROJECTOR)
         found = outcomes_of_pages(graph, [document_id], otherwise="projected" if report.total else "unchanged")
-        after = claims_to(graph, slugs)
+        after = claims_to(graph, slugs) if run.params.get(REPORT) else {}
         tell_files(run, {path: claim for path, claim in after.items() if before.get(path, claim) != claim})
         _end(run, found.get(document.path, "plain"), report)
 

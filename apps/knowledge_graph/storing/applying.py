@@ -90,6 +90,7 @@ class _Application:
         self.edges = Plan(self.report.edges)
         self.evidence = Plan(self.report.evidence)
         self.silent: list[tuple[Any, ...]] = []
+        self.others: dict[str, rows.EdgeRow] = {}
 
     def compare(self) -> Report:
         edges = self.stored_edges()
@@ -102,7 +103,12 @@ class _Application:
     # -- what should be
 
     def stored_edges(self) -> dict[str, rows.EdgeRow]:
-        return self.stored.edges_of(None if self.whole else self.page_ids.values())
+        """The written edges of the pages concerned; ``self.others`` are those that stand where another is to come."""
+        found = self.stored.edges() if self.whole else self.stored.edges(self.page_ids.values(), self.desired.edges)
+        mine = set(self.page_ids.values())
+        # An edge may pass from one page to another, with the slug; and a guess may have become written text.
+        self.others = {uid: row for uid, row in found.items() if row.page_id not in mine}
+        return {uid: row for uid, row in found.items() if row.page_id in mine}
 
     def wanted_nodes(
         self, edges: Mapping[str, rows.EdgeRow]
@@ -117,12 +123,12 @@ class _Application:
         open_uids |= {edge.to_uid for uid, edge in edges.items() if uid not in self.desired.edges}
         open_uids |= {edge.to_uid for uid, edge in self.desired.edges.items() if uid not in edges}
         open_uids -= set(found)
-        nodes, borne, elsewhere = self.stored.ends({*found, *open_uids}, self.page_ids.values())
+        borne, elsewhere = self.stored.ends(open_uids, self.page_ids.values())
         linked |= elsewhere
         # Borne by a page out of reach of this change: such nodes are as they should be.
         for uid in open_uids - borne:
             found[uid] = dangling_node(uid) if uid in linked else None
-        return found, {uid: row for uid, row in nodes.items() if uid in found}
+        return found, self.stored.nodes(found)
 
     # -- comparing
 
@@ -146,13 +152,8 @@ class _Application:
                 self.nodes.remove(uid, row)
 
     def _compare_edges(self, stored: Mapping[str, rows.EdgeRow]) -> None:
-        missing = {uid for uid in self.desired.edges if uid not in stored}
-        others: dict[str, rows.EdgeRow] = {}
-        if missing:
-            # An edge may pass from one page to another, with the slug; and a guess may have become written text.
-            others = self.stored.guesses() if self.whole else self.stored.edges_named(missing)
         for uid, value in self.desired.edges.items():
-            form, old = rows.edge_form(value), stored.get(uid) or others.get(uid)
+            form, old = rows.edge_form(value), stored.get(uid) or self.others.get(uid)
             if old is None:
                 self.edges.add(uid, value.document, (value.from_uid, value.to_uid, value.edge_type), form)
             elif not self._stands(old, value.document, form):
@@ -188,18 +189,15 @@ class _Application:
         graph, report = self.graph, self.report
         if report.total:
             report.revision = graph.revision = writing.next_revision(graph.pk, cause=cause, change=change)
-        for table, plan in (("kb_nodes", self.nodes), ("kb_edges", self.edges), ("kb_evidence", self.evidence)):
-            gone = [row.id for row in (*plan.removed, *(row for row, _, _ in plan.changed))]
-            writing.close_rows(table, gone, graph.revision)
         self._write_pages()
         # Rows that point come after what they point to, and go before it.
         self._write_plan("kb_nodes", self.nodes, ("node_uid",), rows.NODE_COLUMNS)
         self._write_plan("kb_edges", self.edges, ("from_uid", "to_uid", "edge_type"), rows.EDGE_COLUMNS)
-        writing.delete_rows("kb_evidence", [row.id for row in self.evidence.removed])
+        self._delete("kb_evidence", self.evidence)
         self._write_plan("kb_evidence", self.evidence, (), rows.EVIDENCE_COLUMNS)
         writing.update_rows("kb_evidence", rows.EVIDENCE_SILENT, self.silent)
-        writing.delete_rows("kb_edges", [row.id for row in self.edges.removed])
-        writing.delete_rows("kb_nodes", [row.id for row in self.nodes.removed])
+        self._delete("kb_edges", self.edges)
+        self._delete("kb_nodes", self.nodes)
         self._write_references()
         self._drop_guesses()
 
@@ -208,7 +206,10 @@ class _Application:
         added = [(source, revision, self._page_of(document), *named, *form) for document, named, form in plan.added]
         changed = [(row.id, revision, self._page_of(document), *form) for row, document, form in plan.changed]
         writing.copy_rows(table, ("source_id", "valid_from", "page_id", *key, *columns), added)
-        writing.update_rows(table, ("valid_from", "page_id", *columns), changed)
+        writing.update_rows(table, ("valid_from", "page_id", *columns), changed, closing=revision)
+
+    def _delete(self, table: str, plan: Plan) -> None:
+        writing.delete_rows(table, [row.id for row in plan.removed], closing=self.graph.revision)
 
     def _write_pages(self) -> None:
         added: list[rows.Form] = []

@@ -31,10 +31,8 @@ _PAGES = (
     + " FROM kb_pages p LEFT JOIN md_documents d ON d.id = p.document_id WHERE p.source_id = %(source)s"
 )
 _CLAIMANTS = (
-    "WITH mine AS MATERIALIZED (SELECT id, uid FROM kb_pages WHERE {key} = ANY(%(documents)s)) "  # noqa: S608 - of constants
-    + _PAGES
-    + " AND p.id IN (SELECT id FROM mine UNION SELECT c.id FROM kb_pages c WHERE c.source_id = %(source)s"
-    " AND c.uid IN (SELECT uid FROM mine UNION SELECT unnest(%(uids)s::text[])))"
+    _PAGES + " AND p.uid IN (SELECT m.uid FROM kb_pages m WHERE m.{key} = ANY(%(documents)s) UNION ALL"  # noqa: S608
+    " SELECT unnest(%(uids)s::text[]))"
 )
 _WANTING = (
     "SELECT p.{key} FROM kb_pages p WHERE p.id IN (SELECT v.page_id FROM kb_evidence v"
@@ -56,13 +54,10 @@ _EVIDENCE = (
 )
 _NODE_COLUMNS = "n.id, n.node_uid, n.page_id, n.node_type, n.label, n.status, n.priority, n.payload"
 _ENDS = (
-    # Whether a page out of reach of this change bears the slug, or else an edge out of its reach leads there.
-    "SELECT w.uid, w.borne, NOT w.borne AND EXISTS (SELECT FROM kb_edges e WHERE e.source_id = %(source)s"  # noqa: S608 - of constants
-    " AND e.to_uid = w.uid AND e.provenance <> 'inferred' AND e.page_id <> ALL(%(pages)s)), "
-    + _NODE_COLUMNS
-    + " FROM (SELECT u.uid, EXISTS (SELECT FROM kb_pages p WHERE p.source_id = %(source)s"
-    " AND p.uid = u.uid AND p.bears AND p.id <> ALL(%(pages)s)) AS borne FROM unnest(%(uids)s::text[]) AS u (uid)"
-    " OFFSET 0) w LEFT JOIN kb_nodes n ON n.source_id = %(source)s AND n.node_uid = w.uid"
+    "SELECT w.uid, w.borne, NOT w.borne AND EXISTS (SELECT FROM kb_edges e WHERE e.source_id = %(source)s"
+    " AND e.to_uid = w.uid AND e.provenance <> 'inferred' AND e.page_id <> ALL(%(pages)s))"
+    " FROM (SELECT u.uid, EXISTS (SELECT FROM kb_pages p WHERE p.source_id = %(source)s AND p.uid = u.uid AND p.bears"
+    " AND p.id <> ALL(%(pages)s)) AS borne FROM unnest(%(uids)s::text[]) AS u (uid) OFFSET 0) w"
 )
 
 
@@ -118,44 +113,28 @@ class StoredRows:
         of these names once, since looking up one at a time is what the planner leaves to the index."""
         return self._rows(_BEARING, names=sorted(names))
 
-    def edges_of(self, pages: Collection[int] | None) -> dict[str, EdgeRow]:
-        """The written edges of some pages, or of all."""
-        condition = " AND e.provenance <> 'inferred'"
+    def edges(self, pages: Collection[int] | None = None, uids: Collection[str] = ()) -> dict[str, EdgeRow]:
+        """The edges of these pages and those of these uids, guesses too; or all."""
         if pages is None:
-            return self._edges(condition)
-        return self._edges(f"{condition} AND e.page_id = ANY(%(pages)s)", pages=list(pages)) if pages else {}
+            found = self._rows(_EDGES)
+        else:
+            condition = " AND (e.page_id = ANY(%(pages)s) OR e.edge_uid = ANY(%(uids)s::text[]))"
+            found = self._rows(_EDGES + condition, pages=list(pages), uids=list(uids)) if pages or uids else []
+        return {row.edge_uid: row for row in map(EdgeRow._make, found)}
 
-    def edges_named(self, uids: Collection[str]) -> dict[str, EdgeRow]:
-        """Edges of these uids, guesses too."""
-        return self._edges(" AND e.edge_uid = ANY(%(uids)s)", uids=list(uids)) if uids else {}
-
-    def guesses(self) -> dict[str, EdgeRow]:
-        return self._edges(" AND e.provenance = 'inferred'")
-
-    def _edges(self, condition: str, **params: Any) -> dict[str, EdgeRow]:
-        found = map(EdgeRow._make, self._rows(f"{_EDGES}{condition}", **params))
-        return {row.edge_uid: row for row in found}
-
-    def nodes(self) -> dict[str, NodeRow]:
+    def nodes(self, uids: Collection[str] | None = None) -> dict[str, NodeRow]:
+        """Nodes of these uids, or all."""
         statement = f"SELECT {_NODE_COLUMNS} FROM kb_nodes n WHERE n.source_id = %(source)s"  # noqa: S608 - constants
-        return {row[1]: _node(row) for row in self._rows(statement)}
+        if uids is None:
+            return {row[1]: _node(row) for row in self._rows(statement)}
+        found = self._rows(statement + " AND n.node_uid = ANY(%(uids)s)", uids=list(uids)) if uids else ()
+        return {row[1]: _node(row) for row in found}
 
-    def ends(self, uids: Collection[str], pages: Collection[int]) -> tuple[dict[str, NodeRow], set[str], set[str]]:
-        """Of ``uids``: the stored nodes; those borne by other pages than ``pages``; of the others, those that an edge
-        of other pages leads to."""
-        nodes: dict[str, NodeRow] = {}
-        borne: set[str] = set()
-        linked: set[str] = set()
-        if not uids:
-            return nodes, borne, linked
-        for uid, is_borne, is_linked, *node in self._rows(_ENDS, uids=list(uids), pages=list(pages)):
-            if node[0] is not None:
-                nodes[uid] = _node(node)
-            if is_borne:
-                borne.add(uid)
-            if is_linked:
-                linked.add(uid)
-        return nodes, borne, linked
+    def ends(self, uids: Collection[str], pages: Collection[int]) -> tuple[set[str], set[str]]:
+        """Those of ``uids`` that other pages than ``pages`` bear; and of the rest, those that an edge of other pages
+        leads to."""
+        found = self._rows(_ENDS, uids=list(uids), pages=list(pages)) if uids else ()
+        return {uid for uid, borne, _ in found if borne}, {uid for uid, _, linked in found if linked}
 
 
 def _node(row: Any) -> NodeRow:

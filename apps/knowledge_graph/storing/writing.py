@@ -68,33 +68,41 @@ def insert_rows(
         )
 
 
-def update_rows(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Give rows new values; each begins with the id, the values of ``columns`` follow."""
+def update_rows(
+    table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, closing: int | None = None
+) -> None:
+    """Give rows new values; each begins with the id, the values of ``columns`` follow. ``closing``: the revision that
+    they change in; what they were is kept."""
     sets = ", ".join(f'"{name}" = given."{name}"' for name in columns)
     for part in _parts(rows):
         _execute(
-            f"UPDATE {table} SET {sets} FROM {_recordset(table, columns, 'id bigint, ')}"  # noqa: S608
-            f" WHERE {table}.id = given.id",
+            f"WITH given AS (SELECT * FROM {_recordset(table, columns, 'id bigint, ')})"  # noqa: S608 - constants
+            f"{_closing(table, 'SELECT id FROM given') if closing is not None else ''}"
+            f" UPDATE {table} SET {sets} FROM given WHERE {table}.id = given.id",
             rows=_json(("id", *columns), part),
+            revision=closing,
         )
 
 
-def close_rows(table: str, ids: Sequence[int], revision: int) -> None:
-    """Keep rows as they are in the twin table, before they change; nobody has seen those of this revision."""
+def delete_rows(table: str, ids: Sequence[int], *, closing: int) -> None:
+    """Delete rows in revision ``closing``; what they were is kept."""
     if ids:
-        columns = _TWINS[table]
         _execute(
-            f"INSERT INTO {table}_past (source_id, page_id, row, valid_from, valid_to, {columns})"  # noqa: S608
-            f" SELECT source_id, page_id, id, valid_from, %(revision)s, {columns} FROM {table}"
-            " WHERE id = ANY(%(ids)s) AND valid_from < %(revision)s",
-            revision=revision,
+            f"WITH doomed AS (SELECT unnest(%(ids)s::bigint[]) AS id){_closing(table, 'SELECT id FROM doomed')}"  # noqa: S608
+            f" DELETE FROM {table} WHERE id = ANY(%(ids)s::bigint[])",
             ids=list(ids),
+            revision=closing,
         )
 
 
-def delete_rows(table: str, ids: Sequence[int]) -> None:
-    if ids:
-        _execute(f"DELETE FROM {table} WHERE id = ANY(%(ids)s)", ids=list(ids))  # noqa: S608
+def _closing(table: str, ids: str) -> str:
+    """Keep rows as they are, before the same statement changes them; nobody has seen those of this revision."""
+    columns = _TWINS[table]
+    return (
+        f", closed AS (INSERT INTO {table}_past (source_id, page_id, row, valid_from, valid_to, {columns})"  # noqa: S608
+        f" SELECT source_id, page_id, id, valid_from, %(revision)s, {columns} FROM {table}"
+        f" WHERE id IN ({ids}) AND valid_from < %(revision)s)"
+    )
 
 
 def let_go(pages: Sequence[int]) -> None:
@@ -168,8 +176,7 @@ def drop_guesses(source: int, revision: int, *, dangling: Sequence[str], written
             **{"from": [pair[0] for pair in both], "to": [pair[1] for pair in both]},
         )
     ]
-    close_rows("kb_edges", doomed, revision)
-    delete_rows("kb_edges", doomed)
+    delete_rows("kb_edges", doomed, closing=revision)
 
 
 def _execute(statement: str, **params: Any) -> list[tuple[Any, ...]]:
