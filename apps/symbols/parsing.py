@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import cast
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
 
 from tree_sitter import Node
 
@@ -22,14 +23,21 @@ _GENERATED = re.compile(
 )
 
 
-@dataclass(slots=True)
-class _Definition:
+_VALUES = frozenset({"variable", "constant"})
+_RUN = frozenset({"function", "method", "constructor"})
+_SOFT = _VALUES | {"field"}
+"""Where two patterns meet in one place (a variable that holds a function) the more telling kind stays."""
+
+
+class _Definition(NamedTuple):
+    start: int
+    backwards: int
+    """Minus the end: what encloses others comes before them."""
+    name_start: int
     kind: SymbolKind
     name: str
     node: Node
     outer: Node
-    start: int
-    end: int
 
 
 def parse_code(text: str, path: str) -> ParsedCode | NotParsed:
@@ -45,8 +53,21 @@ def parse_code(text: str, path: str) -> ParsedCode | NotParsed:
         return NotParsed("too_large", f"{len(data)} bytes; symbols are read up to {MAX_CODE_BYTES}")
     if _is_minified(text):
         return NotParsed("minified", "very long lines: minified code has no symbols worth finding")
-    root = grammar.parser().parse(data).root_node
-    return _Reader(grammar, path, text, data, root).read()
+    root, parsed = _tree(grammar, data)
+    return _Reader(grammar, path, text, data, parsed, root).read()
+
+
+def _tree(grammar: Grammar, data: bytes) -> tuple[Node, bytes]:
+    """The syntax tree with the fewest errors, and the bytes that it was made of: ``data``, prepared or repaired."""
+    parser = grammar.parser()
+    parsed = grammar.prepared(data)
+    root = parser.parse(parsed).root_node
+    if root.has_error:
+        for other in {grammar.repaired(data), data} - {parsed}:
+            better = parser.parse(other).root_node
+            if grammar.errors(better) < grammar.errors(root):
+                root, parsed = better, other
+    return root, parsed
 
 
 def _is_minified(text: str) -> bool:
@@ -60,114 +81,116 @@ def _is_generated(beginning: str) -> bool:
     return "generated" in beginning.lower() and _GENERATED.search(beginning) is not None
 
 
+def _place(node: Node) -> int:
+    return node.start_byte
+
+
 class _Reader:
-    def __init__(self, grammar: Grammar, path: str, text: str, data: bytes, root: Node) -> None:
+    def __init__(self, grammar: Grammar, path: str, text: str, data: bytes, parsed: bytes, root: Node) -> None:
         self.grammar = grammar
         self.path = path
         self.text = text
+        self.data = data
+        self.parsed = parsed
         self.places = Places(data)
         self.root = root
-        self.definitions: dict[int, _Definition] = {}
-        self.calls: list[Node] = []
-        self.invocations: list[Node] = []
-        self.bases: list[Node] = []
-        self.import_nodes: list[Node] = []
 
     def read(self) -> ParsedCode:
-        self._collect()
-        package = self.grammar.package(self.path, self.root)
-        symbols, spans = self._symbols(package)
-        imports = [entry for node in self.import_nodes for entry in self.grammar.imports(node)]
+        grammar = self.grammar
+        captures = grammar.captures(self.root)
+        of = captures.get
+        packages = of("package", ())
+        package = grammar.package(self.path, text_of(packages[0]) if packages else "")
+        symbols, spans = self._symbols(package, self._definitions(captures))
+        imports = [entry for node in sorted(of("import", ()), key=_place) for entry in grammar.imports(node)]
+        found = references(grammar, self.places, spans, of("call", ()), of("invocation", ()), of("base", ()))
         return ParsedCode(
             path=self.path,
-            language=self.grammar.name,
+            language=grammar.name,
             symbols=tuple(symbols),
-            references=tuple(references(self.grammar, self.places, spans, self.calls, self.invocations, self.bases)),
+            references=tuple(found),
             imports=tuple(dict.fromkeys(imports)),
-            literals=tuple(literals(self.grammar, self.root, self.places, spans)),
+            literals=tuple(literals(grammar, self.root, self.places, spans)),
             package=package,
             error_line=_first_error(self.root),
             generated=_is_generated(self.text[:2000]),
         )
 
-    def _collect(self) -> None:
-        plain = {
-            "call": self.calls,
-            "invocation": self.invocations,
-            "base": self.bases,
-            "import": self.import_nodes,
-        }
-        tags: dict[int, str] = {}
-        for pattern, captures in self.grammar.matches(self.root):
-            tag = tags.get(pattern)
-            if tag is None:
-                tag = next(capture for capture in captures if capture in plain or capture.startswith("def."))
-                tags[pattern] = tag
-            if tag in plain:
-                plain[tag] += captures[tag]
-                continue
-            node = captures[tag][0]
-            outer = self.grammar.outer(node)
-            for name in self.grammar.names(node, captures["name"]):
-                self._define(cast("SymbolKind", tag[4:]), text_of(name), node, outer, name.start_byte)
+    def _definitions(self, captures: Mapping[str, Sequence[Node]]) -> list[_Definition]:
+        """In the order of the text, what encloses others before them."""
+        grammar, data = self.grammar, self.data
+        is_repaired = self.parsed != data
+        kinds = [tag[4:] for tag in captures if tag.startswith("def.")]
+        found: dict[int, _Definition] = {}
+        for kind in sorted(kinds, key=lambda kind: kind not in _SOFT):
+            for node in captures[f"def.{kind}"]:
+                outer = grammar.outer(node)
+                start, end = outer.byte_range
+                for name_node in grammar.names(node):
+                    at, name_end = name_node.byte_range
+                    raw = data[at:name_end]
+                    if is_repaired and raw != self.parsed[at:name_end]:
+                        continue  # made up
+                    name = raw.decode("utf-8", "replace")
+                    known = found.get(at)
+                    if known is None or known.kind in _SOFT:
+                        refined = grammar.refine(cast("SymbolKind", kind), name, node)
+                        found[at] = _Definition(start, -end, at, refined, name, node, outer)
+        return sorted(found.values())
 
-    def _define(self, kind: SymbolKind, name: str, node: Node, outer: Node, key: int) -> None:
-        kind = self.grammar.refine(kind, name, node)
-        known = self.definitions.get(key)
-        # Two patterns may meet in one place (a variable that holds a function): the more telling kind stays.
-        if known is not None and known.kind not in {"variable", "constant", "field"}:
-            return
-        self.definitions[key] = _Definition(kind, name, node, outer, *outer.byte_range)
-
-    def _symbols(self, package: str) -> tuple[list[Symbol], list[tuple[int, int, int]]]:
+    def _symbols(
+        self, package: str, definitions: Sequence[_Definition]
+    ) -> tuple[list[Symbol], list[tuple[int, int, int]]]:
         grammar = self.grammar
         module = grammar.module_name(self.path, package)
         lines = self.text.count("\n") + (0 if self.text.endswith("\n") or not self.text else 1)
         stem = self.path.rsplit("/", 1)[-1].split(".", 1)[0]
+        doc = grammar.doc(self.root, self.root, self.root, self.data) if grammar.name == "python" else ""
         symbols = [
-            Symbol("module", module.rsplit(grammar.separator, 1)[-1] or stem, module or stem, "",
-                   grammar.doc(self.root, self.root) if grammar.name == "python" else "", 1, max(lines, 1), 0,
-                   self.root.end_byte, None, True, grammar.is_test_file(self.path))
+            Symbol("module", module.rsplit(grammar.separator, 1)[-1] or stem, module or stem, "", doc, 1,
+                   max(lines, 1), 0, self.root.end_byte, None, True, grammar.is_test_file(self.path))
         ]  # fmt: skip
         test_file = symbols[0].test
         spans: list[tuple[int, int, int]] = []
         stack: list[tuple[int, int, int]] = []  # end byte, index, start byte
-        # Equal ranges: the definition found at the earlier place is the outer one.
-        for definition in sorted(self.definitions.values(), key=lambda entry: (entry.start, -entry.end)):
-            while stack and (stack[-1][0] <= definition.start or stack[-1][::2] == (definition.end, definition.start)):
+        module_prefix = f"{module}{grammar.separator}" if module else ""
+        line_starts = self.places.starts
+        for start, backwards, _, kind, name, node, outer in definitions:
+            end = -backwards
+            while stack and (stack[-1][0] <= start or stack[-1][::2] == (end, start)):
                 stack.pop()  # over, or a sibling of one declaration such as `const A, B = 1, 2`
             parent = stack[-1][1] if stack else 0
             holder = symbols[parent]
-            kind = definition.kind
-            owner = grammar.owner(definition.node)
+            owner = grammar.owner(node)
             if kind == "function" and (owner or holder.kind in grammar.scopes):
                 kind = "method"
-            if kind in {"variable", "constant"} and holder.kind in {"function", "method", "constructor"}:
+            if kind in _VALUES and holder.kind in _RUN:
                 continue
-            prefix = (
-                f"{module}{grammar.separator}{owner}"
-                if owner and module
-                else owner or (holder.qualified_name if parent or module else "")
+            if owner:
+                prefix = f"{module_prefix}{owner}{grammar.separator}"
+            else:
+                prefix = f"{holder.qualified_name}{grammar.separator}" if parent else module_prefix
+            exported = (
+                not test_file
+                and (parent == 0 or (holder.exported and holder.kind not in _RUN))
+                and grammar.exported(name, node, outer)
             )
-            name = definition.name
-            exported = grammar.exported(name, definition.node, definition.outer) and (
-                parent == 0 or (holder.exported and holder.kind not in {"function", "method", "constructor"})
-            )
-            spans.append((definition.start, definition.end, len(symbols)))
-            stack.append((definition.end, len(symbols), definition.start))
+            body = grammar.body(node)
+            spans.append((start, end, len(symbols)))
+            stack.append((end, len(symbols), start))
             symbols.append(
                 Symbol(
                     kind=kind,
                     name=name,
-                    qualified_name=f"{prefix}{grammar.separator}{name}" if prefix else name,
-                    signature=grammar.signature(definition.node),
-                    doc=grammar.doc(definition.node, definition.outer),
-                    start_line=self.places.line(definition.start),
-                    end_line=self.places.line(max(definition.start, definition.end - 1)),
-                    start_byte=definition.start,
-                    end_byte=definition.end,
+                    qualified_name=prefix + name,
+                    signature=grammar.signature(node, body, self.data),
+                    doc=grammar.doc(node, outer, body, self.data),
+                    start_line=bisect_right(line_starts, start),
+                    end_line=bisect_right(line_starts, max(start, end - 1)),
+                    start_byte=start,
+                    end_byte=end,
                     parent=parent,
-                    exported=exported and not test_file,
+                    exported=exported,
                     test=test_file or name.startswith("test_"),
                 )
             )

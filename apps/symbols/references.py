@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
+from itertools import accumulate, count
+from operator import add
 
 from tree_sitter import Node
 
-from apps.symbols.languages.base import LONGEST_CHAIN, Grammar, chain, text_of
+from apps.symbols.languages.base import LONGEST_CHAIN, Grammar, chain
 from apps.symbols.literals import find_documents
 from apps.symbols.values import DocumentLiteral, Reference, ReferenceKind
 
@@ -27,16 +28,18 @@ class Places:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self._starts = [0, *accumulate(len(line) + 1 for line in data.split(b"\n"))]
+        lengths = accumulate(map(len, data.split(b"\n")))
+        self.starts: list[int] = [0, *map(add, lengths, count(1))]
+        """Where each line begins."""
         self._is_ascii = data.isascii()
 
     def line(self, byte: int) -> int:
         """From 1."""
-        return bisect_right(self._starts, byte)
+        return bisect_right(self.starts, byte)
 
     def column(self, byte: int) -> int:
         """In characters from 1; tree-sitter counts bytes."""
-        start = self._starts[bisect_right(self._starts, byte) - 1]
+        start = self.starts[bisect_right(self.starts, byte) - 1]
         if self._is_ascii:
             return byte - start + 1
         return len(self.data[start:byte].decode("utf-8", "replace")) + 1
@@ -71,26 +74,36 @@ def references(
 ) -> list[Reference]:
     """All calls and bases in source order."""
     data = places.data
-    # (start, order, kind, qualifier and name, offset whose line counts, subject)
-    entries: list[tuple[int, int, ReferenceKind, tuple[str, str], int, str]] = []
-    kinds: tuple[tuple[ReferenceKind, Sequence[Node]], ...] = (("calls", calls), ("inherits", bases))
-    for kind, nodes in kinds:
-        for node in nodes:
-            start, end = node.byte_range
-            pair = _chain(data[max(start, end - LONGEST_CHAIN) : end])
-            if pair is not None:
-                subject = grammar.subject(node) if kind == "inherits" else ""
-                entries.append((start, len(entries), kind, pair, end, subject))
+    # (start, minus the end, order, offset whose line counts, kind, qualifier and name, subject): those around first
+    entries: list[tuple[int, int, int, int, ReferenceKind, tuple[str, str], str]] = []
+    for node in calls:
+        start, end = node.byte_range
+        pair = _chain(data[start:end] if end - start <= LONGEST_CHAIN else data[end - LONGEST_CHAIN : end])
+        if pair is not None:
+            entries.append((start, -end, len(entries), end, "calls", pair, ""))
+    for node in bases:
+        start, end = node.byte_range
+        pair = _chain(data[max(start, end - LONGEST_CHAIN) : end])
+        if pair is not None:
+            entries.append((start, -end, len(entries), end, "inherits", pair, grammar.subject(node)))
     for node in invocations:
         pair = grammar.invocation(node)
         if pair is not None:
-            entries.append((node.start_byte, len(entries), "calls", pair, node.start_byte, ""))
+            start, end = node.byte_range
+            entries.append((start, -end, len(entries), start, "calls", pair, ""))
     entries.sort()
-    held = holders([start for start, *_ in entries], spans)
-    return [
-        Reference(kind, name, qualifier, places.line(counts), holder, subject, places.column(start))
-        for (start, _, kind, (qualifier, name), counts, subject), holder in zip(entries, held, strict=True)
-    ]
+    starts, column = places.starts, places.column
+    found: list[Reference] = []
+    for entry, holder in zip(entries, holders([entry[0] for entry in entries], spans), strict=True):
+        start, _, _, counted, kind, (qualifier, name), subject = entry
+        found.append(_reference((kind, name, qualifier, bisect_right(starts, counted), holder, subject, column(start))))
+    return found
+
+
+_reference: Callable[[tuple[ReferenceKind, str, str, int, int, str, int]], Reference] = partial(
+    tuple.__new__, Reference
+)
+"""As ``Reference(...)`` at a third of its price."""
 
 
 @lru_cache(maxsize=16_384)
@@ -105,10 +118,12 @@ def literals(grammar: Grammar, root: Node, places: Places, spans: Sequence[Span]
     if not spots:
         return []
     strings = grammar.strings_between(root, spots[0], spots[-1] + 1)
-    likely = sorted((node for node in strings if _DOCUMENT.search(node.text or b"")), key=lambda node: node.start_byte)
+    data = places.data
+    likely = sorted(node.byte_range for node in strings)
+    likely = [(start, end) for start, end in likely if _DOCUMENT.search(data, start, end)]
     found: list[DocumentLiteral] = []
-    for node, symbol in zip(likely, holders([node.start_byte for node in likely], spans), strict=True):
-        text = text_of(node)
-        line, column = places.line(node.start_byte), places.column(node.start_byte)
+    for (start, end), symbol in zip(likely, holders([start for start, _ in likely], spans), strict=True):
+        text = data[start:end].decode("utf-8", "replace")
+        line, column = places.line(start), places.column(start)
         found += find_documents(text, line, column, symbol, raw=bool(_RAW_PREFIX.match(text)))
     return list(dict.fromkeys(found))

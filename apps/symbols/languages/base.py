@@ -14,6 +14,8 @@ MAX_SIGNATURE_CHARS = 500
 MAX_DOC_CHARS = 2000
 LONGEST_CHAIN = 800
 """Bytes of a reference that are looked at: of a longer one its end."""
+LOOKED_BACK = 200
+"""Bytes above a definition in which a comment ends that belongs to it."""
 
 _CHAIN = re.compile(r"[\w$]+(?:(?:\.|::|\?\.|->)[\w$]+)*\Z")
 _LAST = re.compile(r"([\w$]+)\s*\Z")
@@ -29,8 +31,12 @@ def text_of(node: Node) -> str:
 
 
 class Grammar:
-    """One language. Captures of ``query``: ``def.<kind>`` with ``name``, ``call`` (a chain of names), ``invocation``
-    (a call whose parts stand apart), ``base``, ``import``. ``strings`` are the node types of string literals."""
+    """One language. Captures of ``query``: ``def.<kind>``, ``call`` (a chain of names), ``invocation`` (a call whose
+    parts stand apart), ``base``, ``import``, ``package``. ``strings`` are the node types of string literals.
+
+    A file has definitions by the thousand: each call of a node costs as much as a line of Python, so what is known is
+    handed on. ``data`` are the bytes of the file, ``body`` is what ``body`` gave for the node.
+    """
 
     name: ClassVar[str]
     extensions: ClassVar[tuple[str, ...]]
@@ -57,11 +63,28 @@ class Grammar:
     def of_strings(self) -> Query:
         return Query(self.language, f"[{' '.join(f'({kind})' for kind in self.strings)}] @string")
 
+    @cached_property
+    def of_errors(self) -> Query:
+        return Query(self.language, "[(ERROR) (MISSING)] @error")
+
     def parser(self) -> Parser:
         return Parser(self.language)
 
-    def matches(self, root: Node) -> list[tuple[int, dict[str, list[Node]]]]:
-        return QueryCursor(self.compiled).matches(root)
+    def captures(self, root: Node) -> dict[str, list[Node]]:
+        return QueryCursor(self.compiled).captures(root)
+
+    def prepared(self, data: bytes) -> bytes:
+        """The file as it is parsed: valid syntax that the grammar does not know is made alike to what it knows, every
+        byte in its place."""
+        return data
+
+    def repaired(self, data: bytes) -> bytes:
+        """The same, with more effort: asked for when there are errors."""
+        return data
+
+    def errors(self, root: Node) -> int:
+        """How many places of a tree could not be read."""
+        return sum(map(len, QueryCursor(self.of_errors).captures(root).values()))
 
     def strings_between(self, root: Node, start: int, end: int) -> list[Node]:
         """The string literals that touch a range of bytes."""
@@ -71,9 +94,10 @@ class Grammar:
 
     # What a language may say differently
 
-    def package(self, path: str, root: Node) -> str:
-        """The name under which the rest of the repository imports this file."""
-        return ""
+    def package(self, path: str, named: str) -> str:
+        """The name under which the rest of the repository imports this file. ``named``: what its package clause says,
+        where a language has one."""
+        return named
 
     def module_name(self, path: str, package: str) -> str:
         """First part of the qualified names of the file."""
@@ -109,9 +133,10 @@ class Grammar:
             or stem.endswith(("_test", ".test", ".spec", "_spec"))
         )
 
-    def names(self, node: Node, captured: list[Node]) -> list[Node]:
+    def names(self, node: Node) -> list[Node]:
         """The names that one definition node brings."""
-        return captured
+        name = node.child_by_field_name("name")
+        return [name] if name is not None else []
 
     def subject(self, node: Node) -> str:
         """The type that a base belongs to when it does not stand inside that type (Rust impl)."""
@@ -123,29 +148,41 @@ class Grammar:
             node.child_by_field_name("body") or node.child_by_field_name("right") or node.child_by_field_name("value")
         )
 
-    def signature(self, node: Node) -> str:
+    def signature(self, node: Node, body: Node | None, data: bytes) -> str:
         """The definition up to its body or value, blanks collapsed: what a caller must know."""
-        body = self.body(node)
-        raw = (node.text or b"")[: (body.start_byte if body is not None else node.end_byte) - node.start_byte]
+        raw = data[node.start_byte : body.start_byte if body is not None else node.end_byte]
         text = raw.decode("utf-8", "replace")
-        if b"/*" in raw and self.has_block_comments:
+        if self.has_block_comments and "/*" in text:
             text = _BLOCK_COMMENT.sub(" ", text)  # of the members of a type that stands in the signature
         if "\n" in text:
             text = _BRACKET_BREAK.sub("", text)
         text = " ".join(text.split())
         return text.rstrip("{:=;").strip()[:MAX_SIGNATURE_CHARS]
 
-    def doc(self, node: Node, outer: Node) -> str:
+    def doc(self, node: Node, outer: Node, body: Node | None, data: bytes) -> str:
         """The comment right above a definition."""
+        if not self._may_follow_comment(outer.start_byte, data):
+            return ""
         lines: list[str] = []
         below = outer
         comment = below.prev_sibling
         while comment is not None and comment.type in self.comment_types:
-            if comment.end_point[0] + 1 < below.start_point[0] and not text_of(comment).endswith("\n"):
+            text = data[comment.start_byte : comment.end_byte].decode("utf-8", "replace")
+            if comment.end_point[0] + 1 < below.start_point[0] and not text.endswith("\n"):
                 break
-            lines.insert(0, text_of(comment))
+            lines.insert(0, text)
             below, comment = comment, comment.prev_sibling
         return clean_comment("\n".join(lines))
+
+    def _may_follow_comment(self, start: int, data: bytes) -> bool:
+        """Looked up in the bytes: to ask for the sibling of a node costs a walk from the root."""
+        floor = max(0, start - LOOKED_BACK)
+        above = data[floor:start].rstrip()
+        if not above or above.endswith(b"*/"):
+            return True
+        end = floor + len(above)
+        line = max(data.rfind(b"\n", max(0, end - MAX_DOC_CHARS), end), end - MAX_DOC_CHARS, 0)
+        return data.find(b"//", line, end) >= 0
 
 
 def clean_comment(text: str) -> str:

@@ -8,22 +8,23 @@ import tree_sitter_typescript
 from tree_sitter import Language, Node
 
 from apps.symbols.languages.base import Grammar, text_of
+from apps.symbols.languages.ecmascript_repairs import prepared, repaired
 from apps.symbols.values import Import, SymbolKind
 
 _FUNCTIONS = "[(arrow_function) (function_expression) (generator_function)]"
 
 _SHARED = f"""
-(function_declaration name: (identifier) @name) @def.function
-(generator_function_declaration name: (identifier) @name) @def.function
-(program (lexical_declaration (variable_declarator name: (identifier) @name) @def.variable))
-(program (variable_declaration (variable_declarator name: (identifier) @name) @def.variable))
-(export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @def.variable))
-(export_statement (variable_declaration (variable_declarator name: (identifier) @name) @def.variable))
-(variable_declarator name: (identifier) @name value: {_FUNCTIONS}) @def.function
+(function_declaration name: (identifier)) @def.function
+(generator_function_declaration name: (identifier)) @def.function
+(program (lexical_declaration (variable_declarator name: (identifier)) @def.variable))
+(program (variable_declaration (variable_declarator name: (identifier)) @def.variable))
+(export_statement (lexical_declaration (variable_declarator name: (identifier)) @def.variable))
+(export_statement (variable_declaration (variable_declarator name: (identifier)) @def.variable))
+(variable_declarator name: (identifier) value: {_FUNCTIONS}) @def.function
 (assignment_expression
-  left: (member_expression property: (property_identifier) @name) right: {_FUNCTIONS}) @def.function
-(pair key: (property_identifier) @name value: {_FUNCTIONS}) @def.method
-(method_definition name: [(property_identifier) (private_property_identifier)] @name) @def.method
+  left: (member_expression property: (property_identifier)) right: {_FUNCTIONS}) @def.function
+(pair key: (property_identifier) value: {_FUNCTIONS}) @def.method
+(method_definition name: [(property_identifier) (private_property_identifier)]) @def.method
 (call_expression function: (_) @call)
 (new_expression constructor: (_) @call)
 (import_statement) @import
@@ -36,12 +37,23 @@ _SHARED = f"""
 class _EcmaScript(Grammar):
     strings = ("string", "template_string")
 
-    def package(self, path: str, root: Node) -> str:
+    def package(self, path: str, named: str) -> str:
         return path.rsplit(".", 1)[0].removesuffix(".d")
 
     def module_name(self, path: str, package: str) -> str:
         pure = PurePosixPath(package)
         return pure.parent.name if pure.name == "index" and pure.parent.name else pure.name
+
+    def names(self, node: Node) -> list[Node]:
+        name = node.child_by_field_name("name")
+        if name is None:
+            name = node.child_by_field_name("property") or node.child_by_field_name("key")
+        if name is None and (left := node.child_by_field_name("left")) is not None:
+            name = left.child_by_field_name("property")
+        return [name] if name is not None else []
+
+    def repaired(self, data: bytes) -> bytes:
+        return repaired(data)
 
     def outer(self, node: Node) -> Node:
         parent = node.parent
@@ -130,9 +142,9 @@ class JavaScript(_EcmaScript):
     query = (
         _SHARED
         + """
-    (class_declaration name: (identifier) @name) @def.class
-    (class name: (identifier) @name) @def.class
-    (field_definition property: (property_identifier) @name) @def.field
+    (class_declaration name: (identifier)) @def.class
+    (class name: (identifier)) @def.class
+    (field_definition property: (property_identifier)) @def.field
     (class_heritage (_) @base)
     (jsx_opening_element name: (_) @call)
     (jsx_self_closing_element name: (_) @call)
@@ -149,17 +161,19 @@ class TypeScript(_EcmaScript):
     query = (
         _SHARED
         + """
-    (class_declaration name: (type_identifier) @name) @def.class
-    (abstract_class_declaration name: (type_identifier) @name) @def.class
-    (interface_declaration name: (type_identifier) @name) @def.interface
-    (type_alias_declaration name: (type_identifier) @name) @def.type
-    (enum_declaration name: (identifier) @name) @def.enum
-    (internal_module name: (identifier) @name) @def.namespace
-    (function_signature name: (identifier) @name) @def.function
-    (public_field_definition name: (property_identifier) @name) @def.field
-    (method_signature name: (property_identifier) @name) @def.method
-    (abstract_method_signature name: (property_identifier) @name) @def.method
-    (property_signature name: (property_identifier) @name) @def.field
+    (class_declaration name: (type_identifier)) @def.class
+    (abstract_class_declaration name: (type_identifier)) @def.class
+    (interface_declaration name: (type_identifier)) @def.interface
+    (type_alias_declaration name: (type_identifier)) @def.type
+    (enum_declaration name: (identifier)) @def.enum
+    (ambient_declaration (lexical_declaration (variable_declarator name: (identifier)) @def.variable))
+    (ambient_declaration (variable_declaration (variable_declarator name: (identifier)) @def.variable))
+    (internal_module name: (identifier)) @def.namespace
+    (function_signature name: (identifier)) @def.function
+    (public_field_definition name: (property_identifier)) @def.field
+    (method_signature name: (property_identifier)) @def.method
+    (abstract_method_signature name: (property_identifier)) @def.method
+    (property_signature name: (property_identifier)) @def.field
     (extends_clause value: (_) @base)
     (implements_clause (_) @base)
     (extends_type_clause type: (_) @base)
@@ -168,6 +182,9 @@ class TypeScript(_EcmaScript):
 
     def load(self) -> Language:
         return Language(tree_sitter_typescript.language_typescript())
+
+    def prepared(self, data: bytes) -> bytes:
+        return prepared(data, has_tags=False)
 
 
 class Tsx(TypeScript):
@@ -182,3 +199,6 @@ class Tsx(TypeScript):
 
     def load(self) -> Language:
         return Language(tree_sitter_typescript.language_tsx())
+
+    def prepared(self, data: bytes) -> bytes:
+        return prepared(data, has_tags=True)

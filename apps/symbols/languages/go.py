@@ -11,18 +11,19 @@ class Go(Grammar):
     name = "go"
     extensions = (".go",)
     query = """
-    (type_spec name: (type_identifier) @name type: (struct_type)) @def.struct
-    (type_spec name: (type_identifier) @name type: (interface_type)) @def.interface
-    (type_spec name: (type_identifier) @name
+    (type_spec name: (type_identifier) type: (struct_type)) @def.struct
+    (type_spec name: (type_identifier) type: (interface_type)) @def.interface
+    (type_spec name: (type_identifier)
       type: [(type_identifier) (qualified_type) (map_type) (slice_type) (array_type) (function_type) (pointer_type)
              (channel_type) (generic_type)]) @def.type
-    (type_alias name: (type_identifier) @name) @def.type
-    (function_declaration name: (identifier) @name) @def.function
-    (method_declaration name: (field_identifier) @name) @def.method
-    (interface_type (method_elem name: (field_identifier) @name) @def.method)
-    (source_file (const_declaration (const_spec name: (identifier) @name) @def.constant))
-    (source_file (var_declaration (var_spec name: (identifier) @name) @def.variable))
-    (source_file (var_declaration (var_spec_list (var_spec name: (identifier) @name) @def.variable)))
+    (type_alias name: (type_identifier)) @def.type
+    (function_declaration name: (identifier)) @def.function
+    (method_declaration name: (field_identifier)) @def.method
+    (interface_type (method_elem name: (field_identifier)) @def.method)
+    (source_file (const_declaration (const_spec name: (identifier)) @def.constant))
+    (source_file (var_declaration (var_spec name: (identifier)) @def.variable))
+    (source_file (var_declaration (var_spec_list (var_spec name: (identifier)) @def.variable)))
+    (source_file (package_clause (_) @package))
     (call_expression function: (_) @call)
     (type_spec type: (struct_type (field_declaration_list (field_declaration !name type: (_) @base))))
     (type_spec type: (interface_type (type_elem . [(type_identifier) (qualified_type)] @base .)))
@@ -33,21 +34,15 @@ class Go(Grammar):
     def load(self) -> Language:
         return Language(tree_sitter_go.language())
 
-    def package(self, path: str, root: Node) -> str:
-        for child in root.children:
-            if child.type == "package_clause" and child.named_children:
-                return text_of(child.named_children[0])
-        return ""
-
     def outer(self, node: Node) -> Node:
         parent = node.parent
         if parent is not None and parent.type in {"type_declaration", "const_declaration", "var_declaration"}:
             return parent if parent.named_child_count == 1 else node
         return node
 
-    def names(self, node: Node, captured: list[Node]) -> list[Node]:
+    def names(self, node: Node) -> list[Node]:
         if node.type not in {"const_spec", "var_spec"}:
-            return captured
+            return super().names(node)
         return [child for child in node.children_by_field_name("name") if child.is_named]
 
     def body(self, node: Node) -> Node | None:

@@ -11,19 +11,20 @@ class Java(Grammar):
     name = "java"
     extensions = (".java",)
     query = """
-    (class_declaration name: (identifier) @name) @def.class
-    (record_declaration name: (identifier) @name) @def.class
-    (interface_declaration name: (identifier) @name) @def.interface
-    (annotation_type_declaration name: (identifier) @name) @def.interface
-    (enum_declaration name: (identifier) @name) @def.enum
-    (method_declaration name: (identifier) @name) @def.method
-    (constructor_declaration name: (identifier) @name) @def.constructor
-    (field_declaration declarator: (variable_declarator name: (identifier) @name)) @def.field
+    (class_declaration name: (identifier)) @def.class
+    (record_declaration name: (identifier)) @def.class
+    (interface_declaration name: (identifier)) @def.interface
+    (annotation_type_declaration name: (identifier)) @def.interface
+    (enum_declaration name: (identifier)) @def.enum
+    (method_declaration name: (identifier)) @def.method
+    (constructor_declaration name: (identifier)) @def.constructor
+    (field_declaration declarator: (variable_declarator name: (identifier))) @def.field
     (method_invocation name: (identifier)) @invocation
     (object_creation_expression type: (_) @call)
     (superclass (_) @base)
     (super_interfaces (type_list (_) @base))
     (extends_interfaces (type_list (_) @base))
+    (program (package_declaration [(identifier) (scoped_identifier)] @package))
     (import_declaration) @import
     """
     strings = ("string_literal",)
@@ -31,11 +32,11 @@ class Java(Grammar):
     def load(self) -> Language:
         return Language(tree_sitter_java.language())
 
-    def package(self, path: str, root: Node) -> str:
-        for child in root.children:
-            if child.type == "package_declaration" and child.named_children:
-                return text_of(child.named_children[-1])
-        return ""
+    def names(self, node: Node) -> list[Node]:
+        if node.type != "field_declaration":
+            return super().names(node)
+        names = [child.child_by_field_name("name") for child in node.children_by_field_name("declarator")]
+        return [name for name in names if name is not None and name.type == "identifier"]
 
     def refine(self, kind: SymbolKind, name: str, node: Node) -> SymbolKind:
         return "constant" if kind == "field" and name.isupper() and "static" in text_of(node).split("=")[0] else kind

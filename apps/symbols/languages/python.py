@@ -17,11 +17,11 @@ class Python(Grammar):
     has_block_comments = False
     extensions = (".py", ".pyi")
     query = """
-    (class_definition name: (identifier) @name) @def.class
-    (function_definition name: (identifier) @name) @def.function
-    (module (expression_statement (assignment left: (identifier) @name) @def.variable))
-    (class_definition body: (block (expression_statement (assignment left: (identifier) @name) @def.field)))
-    (type_alias_statement left: (type (identifier) @name)) @def.type
+    (class_definition) @def.class
+    (function_definition) @def.function
+    (module (expression_statement (assignment left: (identifier)) @def.variable))
+    (class_definition body: (block (expression_statement (assignment left: (identifier)) @def.field)))
+    (type_alias_statement left: (type (identifier))) @def.type
     (call function: (_) @call)
     (decorator [(identifier) (attribute)] @call)
     (class_definition superclasses: (argument_list [(identifier) (attribute) (subscript)] @base))
@@ -32,7 +32,7 @@ class Python(Grammar):
     def load(self) -> Language:
         return Language(tree_sitter_python.language())
 
-    def package(self, path: str, root: Node) -> str:
+    def package(self, path: str, named: str) -> str:
         dotted = dotted_path(path)
         return dotted.removesuffix(".__init__") if dotted != "__init__" else ""
 
@@ -46,9 +46,19 @@ class Python(Grammar):
     def exported(self, name: str, node: Node, outer: Node) -> bool:
         return not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
 
-    def doc(self, node: Node, outer: Node) -> str:
-        body = node if node.type == "module" else node.child_by_field_name("body")
-        if body is None:
+    def names(self, node: Node) -> list[Node]:
+        name = node.child_by_field_name("name")
+        if name is None:
+            name = node.child_by_field_name("left")
+            if name is not None and name.type == "type":
+                name = name.named_child(0)
+        return [name] if name is not None else []
+
+    def body(self, node: Node) -> Node | None:
+        return node.child_by_field_name("body") or node.child_by_field_name("right")
+
+    def doc(self, node: Node, outer: Node, body: Node | None, data: bytes) -> str:
+        if body is None or body.type not in {"block", "module"}:
             return ""
         ahead = range(min(body.named_child_count, MOST_COMMENTS))
         first = next((child for child in map(body.named_child, ahead) if child and child.type != "comment"), None)

@@ -14,17 +14,17 @@ class Rust(Grammar):
     extensions = (".rs",)
     separator = "::"
     query = """
-    (struct_item name: (type_identifier) @name) @def.struct
-    (union_item name: (type_identifier) @name) @def.struct
-    (enum_item name: (type_identifier) @name) @def.enum
-    (trait_item name: (type_identifier) @name) @def.trait
-    (type_item name: (type_identifier) @name) @def.type
-    (mod_item name: (identifier) @name body: (_)) @def.namespace
-    (macro_definition name: (identifier) @name) @def.macro
-    (function_item name: (identifier) @name) @def.function
-    (function_signature_item name: (identifier) @name) @def.function
-    (const_item name: (identifier) @name) @def.constant
-    (static_item name: (identifier) @name) @def.variable
+    (struct_item name: (type_identifier)) @def.struct
+    (union_item name: (type_identifier)) @def.struct
+    (enum_item name: (type_identifier)) @def.enum
+    (trait_item name: (type_identifier)) @def.trait
+    (type_item name: (type_identifier)) @def.type
+    (mod_item name: (identifier) body: (_)) @def.namespace
+    (macro_definition name: (identifier)) @def.macro
+    (function_item name: (identifier)) @def.function
+    (function_signature_item name: (identifier)) @def.function
+    (const_item name: (identifier)) @def.constant
+    (static_item name: (identifier)) @def.variable
     (call_expression function: (_) @call)
     (macro_invocation macro: (_) @call)
     (impl_item trait: (_) @base)
@@ -36,7 +36,7 @@ class Rust(Grammar):
     def load(self) -> Language:
         return Language(tree_sitter_rust.language())
 
-    def package(self, path: str, root: Node) -> str:
+    def package(self, path: str, named: str) -> str:
         parts = list(PurePosixPath(path).with_suffix("").parts)
         if "src" in parts:
             parts = parts[parts.index("src") + 1 :]
