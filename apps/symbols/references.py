@@ -9,8 +9,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import accumulate, count
-from operator import add
 
 from tree_sitter import Node
 
@@ -19,6 +17,7 @@ from apps.symbols.literals import find_documents
 from apps.symbols.values import DocumentLiteral, Reference, ReferenceKind
 
 LONGEST_TEXT = 200
+_LINE_END = re.compile(rb"\n")
 _RAW_PREFIX = re.compile(r"[A-Za-z]*r[A-Za-z]*[\"'#]|`", re.IGNORECASE)
 _DOCUMENT = re.compile(rb"\.(?:mdx?|markdown|rst)(?![0-9A-Za-z_])", re.IGNORECASE)
 
@@ -28,10 +27,9 @@ class Places:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        lengths = accumulate(map(len, data.split(b"\n")))
-        self.starts: list[int] = [0, *map(add, lengths, count(1))]
+        self.starts = [0, *[found.end() for found in _LINE_END.finditer(data)]]
         """Where each line begins."""
-        self._is_ascii = data.isascii()
+        self.is_ascii = data.isascii()
 
     def line(self, byte: int) -> int:
         """From 1."""
@@ -40,7 +38,7 @@ class Places:
     def column(self, byte: int) -> int:
         """In characters from 1; tree-sitter counts bytes."""
         start = self.starts[bisect_right(self.starts, byte) - 1]
-        if self._is_ascii:
+        if self.is_ascii:
             return byte - start + 1
         return len(self.data[start:byte].decode("utf-8", "replace")) + 1
 
@@ -92,11 +90,14 @@ def references(
             start, end = node.byte_range
             entries.append((start, -end, len(entries), start, "calls", pair, ""))
     entries.sort()
-    starts, column = places.starts, places.column
+    lines, is_ascii = places.starts, places.is_ascii
     found: list[Reference] = []
     for entry, holder in zip(entries, holders([entry[0] for entry in entries], spans), strict=True):
         start, _, _, counted, kind, (qualifier, name), subject = entry
-        found.append(_reference((kind, name, qualifier, bisect_right(starts, counted), holder, subject, column(start))))
+        line = bisect_right(lines, counted)
+        begin = lines[line - 1]
+        column = start - begin + 1 if is_ascii and begin <= start else places.column(start)
+        found.append(_reference((kind, name, qualifier, line, holder, subject, column)))
     return found
 
 

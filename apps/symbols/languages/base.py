@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from typing import ClassVar
 
@@ -21,8 +22,6 @@ _CHAIN = re.compile(r"[\w$]+(?:(?:\.|::|\?\.|->)[\w$]+)*\Z")
 _LAST = re.compile(r"([\w$]+)\s*\Z")
 _SEPARATORS = re.compile(r"\?\.|::|->")
 _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_BRACKET_BREAK = re.compile(r"(?<=[(\[])[ \t]*\n\s*|,?[ \t]{0,80}\n\s*(?=[)\]])")
-"""Line ends behind an opening bracket and before a closing one, with the comma that only a list of lines has."""
 _MARKS = re.compile(r"\n[ \t]*(?:/\*\*?|\*+/|\*|//[/!]?|#+)?[ \t]?")
 
 
@@ -32,7 +31,7 @@ def text_of(node: Node) -> str:
 
 class Grammar:
     """One language. Captures of ``query``: ``def.<kind>``, ``call`` (a chain of names), ``invocation`` (a call whose
-    parts stand apart), ``base``, ``import``, ``package``. ``strings`` are the node types of string literals.
+    parts stand apart), ``base``, ``import``, ``package``, ``outer``. ``strings`` are the node types of string literals.
 
     A file has definitions by the thousand: each call of a node costs as much as a line of Python, so what is known is
     handed on. ``data`` are the bytes of the file, ``body`` is what ``body`` gave for the node.
@@ -103,8 +102,9 @@ class Grammar:
         """First part of the qualified names of the file."""
         return package
 
-    def outer(self, node: Node) -> Node:
-        """The node whose lines belong to a definition: with its decorators or its export keyword."""
+    def outer(self, node: Node, around: Mapping[int, Node]) -> Node:
+        """The node whose lines belong to a definition: with its decorators or its export keyword. ``around``: what was
+        captured as ``outer``, by the id of the ``definition`` that it holds."""
         return node
 
     def owner(self, node: Node) -> str:
@@ -154,9 +154,7 @@ class Grammar:
         text = raw.decode("utf-8", "replace")
         if self.has_block_comments and "/*" in text:
             text = _BLOCK_COMMENT.sub(" ", text)  # of the members of a type that stands in the signature
-        if "\n" in text:
-            text = _BRACKET_BREAK.sub("", text)
-        text = " ".join(text.split())
+        text = " ".join((_on_one_line(text) if "\n" in text else text).split())
         return text.rstrip("{:=;").strip()[:MAX_SIGNATURE_CHARS]
 
     def doc(self, node: Node, outer: Node, body: Node | None, data: bytes) -> str:
@@ -183,6 +181,21 @@ class Grammar:
         end = floor + len(above)
         line = max(data.rfind(b"\n", max(0, end - MAX_DOC_CHARS), end), end - MAX_DOC_CHARS, 0)
         return data.find(b"//", line, end) >= 0
+
+
+def _on_one_line(text: str) -> str:
+    """Lines joined; without the comma that only a list of lines has."""
+    joined: list[str] = []
+    last = ""
+    for line in filter(None, map(str.strip, text.split("\n"))):
+        if line[0] in ")]":
+            if last.endswith(","):
+                joined[-1] = last[:-1]
+        elif last and last[-1] not in "([":
+            joined.append(" ")
+        joined.append(line)
+        last = line
+    return "".join(joined)
 
 
 def clean_comment(text: str) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import ClassVar
 
@@ -55,7 +56,7 @@ class _EcmaScript(Grammar):
     def repaired(self, data: bytes) -> bytes:
         return repaired(data)
 
-    def outer(self, node: Node) -> Node:
+    def outer(self, node: Node, around: Mapping[int, Node]) -> Node:
         parent = node.parent
         if parent is not None and parent.type in {"lexical_declaration", "variable_declaration"}:
             node, parent = parent, parent.parent

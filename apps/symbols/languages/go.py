@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import tree_sitter_go
 from tree_sitter import Language, Node
 
@@ -34,7 +36,7 @@ class Go(Grammar):
     def load(self) -> Language:
         return Language(tree_sitter_go.language())
 
-    def outer(self, node: Node) -> Node:
+    def outer(self, node: Node, around: Mapping[int, Node]) -> Node:
         parent = node.parent
         if parent is not None and parent.type in {"type_declaration", "const_declaration", "var_declaration"}:
             return parent if parent.named_child_count == 1 else node

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 import tree_sitter_python
 from tree_sitter import Language, Node
@@ -10,6 +11,10 @@ from apps.symbols.values import Import, SymbolKind
 
 MOST_COMMENTS = 1000
 """Above a docstring: each look at a child counts from the first one."""
+
+
+_BEFORE_DOC = frozenset(b"\"'#rRuUbBfF")
+"""What the body of a documented function begins with: asked of the bytes, since most have no docstring."""
 
 
 class Python(Grammar):
@@ -23,6 +28,7 @@ class Python(Grammar):
     (class_definition body: (block (expression_statement (assignment left: (identifier)) @def.field)))
     (type_alias_statement left: (type (identifier))) @def.type
     (call function: (_) @call)
+    (decorated_definition) @outer
     (decorator [(identifier) (attribute)] @call)
     (class_definition superclasses: (argument_list [(identifier) (attribute) (subscript)] @base))
     (import_statement) @import
@@ -36,9 +42,8 @@ class Python(Grammar):
         dotted = dotted_path(path)
         return dotted.removesuffix(".__init__") if dotted != "__init__" else ""
 
-    def outer(self, node: Node) -> Node:
-        parent = node.parent
-        return parent if parent is not None and parent.type == "decorated_definition" else node
+    def outer(self, node: Node, around: Mapping[int, Node]) -> Node:
+        return around.get(node.id, node) if around else node
 
     def refine(self, kind: SymbolKind, name: str, node: Node) -> SymbolKind:
         return "constant" if kind == "variable" and name.isupper() else kind
@@ -58,7 +63,7 @@ class Python(Grammar):
         return node.child_by_field_name("body") or node.child_by_field_name("right")
 
     def doc(self, node: Node, outer: Node, body: Node | None, data: bytes) -> str:
-        if body is None or body.type not in {"block", "module"}:
+        if body is None or (body is not node and data[body.start_byte] not in _BEFORE_DOC):
             return ""
         ahead = range(min(body.named_child_count, MOST_COMMENTS))
         first = next((child for child in map(body.named_child, ahead) if child and child.type != "comment"), None)
