@@ -12,6 +12,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 
 from apps.retrieval.fusion import Standing, factor_of
+from apps.retrieval.reranking import reranked
 from apps.retrieval.shelf_reading import Wanted, candidates_of, shelves_of
 from apps.retrieval.standings import Places, Standings, Ties, tie_break
 from apps.retrieval.values import StreamName
@@ -19,6 +20,7 @@ from apps.symbols.names import joined
 
 if TYPE_CHECKING:
     from apps.retrieval.shelf_values import Candidate
+    from apps.retrieval.shelf_values import Found as Winner
     from apps.retrieval.streams import Streams
 
 WHOLE_SYMBOL_WEIGHT = 4.0
@@ -41,6 +43,8 @@ class Fused:
     """The units of the question that rows hold, and where."""
     dropped: Mapping[int, Candidate] = field(default_factory=dict)
     """Side documents that left the answer because it names another document."""
+    texts: Mapping[int, Winner] = field(default_factory=dict)
+    """Rows whose text was read already, by ref."""
 
 
 @dataclass(slots=True)
@@ -74,10 +78,11 @@ def fuse_blocks(asked: Sequence[Streams]) -> list[Fused]:
     for streams, counts in zip(asked, df, strict=True):
         if streams.open_names is not None:
             streams.name(counts)
-    return [
+    fused = [
         _fused(streams, _code(streams, rows) if streams.block == "code" else _docs(streams, rows))
         for streams, rows in zip(asked, found, strict=True)
     ]
+    return reranked(asked, fused)
 
 
 def _wanted(streams: Streams) -> Wanted:

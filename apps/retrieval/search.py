@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.db.models import Q
 
 from apps.access.errors import BadRequest, Invalid
@@ -166,6 +167,7 @@ def _bound_to(question: Question, scopes: Sequence[Scope], streams: Streams, *, 
             f"{source.number}:{source.version}:{source.generation}" for scope in scopes for source in scope.sources
         ],
         "profile": streams.profile.pk if streams.profile else None,
+        "reranker": settings.COGRAPH.retrieval.reranker,
     }
 
 
