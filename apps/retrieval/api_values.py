@@ -9,6 +9,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.indexing.api_values import ChunkOutput, present_chunk
+from apps.repos.api_code_values import NamingLiteralOutput, RelatedSymbolOutput, present_literal, present_symbol
 from apps.retrieval.api_beside_values import (
     NearPageOutput,
     PageNameOutput,
@@ -133,7 +134,8 @@ class BlockOutput(serializers.Serializer[Any]):
 
 class HitOutput(serializers.Serializer[Any]):
     """A row. ``location`` is what every reading tool takes; ``version`` is a commit, or a version of a document;
-    ``status`` that of a canonical page, ``replaced_by`` the newest pages that have taken its place."""
+    ``status`` that of a canonical page, ``replaced_by`` the newest pages that have taken its place. A row of code
+    brings passages that name it, one of a repository's document symbols that it names, and code that names it."""
 
     layer = serializers.CharField()
     chunk_id = serializers.CharField()
@@ -162,6 +164,8 @@ class HitOutput(serializers.Serializer[Any]):
     replaced_by = PageNameOutput(many=True)
     symbol = SymbolRefOutput(allow_null=True)
     related_repo_doc_chunks = PassageOutput(many=True)
+    related_symbols = RelatedSymbolOutput(many=True)
+    named_in_code = NamingLiteralOutput(many=True)
 
 
 class FacetValueOutput(serializers.Serializer[Any]):
@@ -323,6 +327,8 @@ def present_hit(hit: Hit, filters: dict[str, str], *, explain: bool) -> dict[str
         "related_repo_doc_chunks": [
             {**asdict(one), "chunk_id": str(one.chunk_id), "document_id": str(one.document_id)} for one in hit.related
         ],
+        "related_symbols": [present_symbol(one) for one in hit.code],
+        "named_in_code": [present_literal(one) for one in hit.literals],
     }
 
 

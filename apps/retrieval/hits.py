@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from apps.repos.code.related import related_chunks
+from apps.repos.code import around_hits
 from apps.retrieval.marking import body_start, matches_in
-from apps.retrieval.shelf_reading import winners_of
+from apps.retrieval.shelf_reading import winners_and, winners_of
 from apps.retrieval.snippets import Match, snip
 from apps.retrieval.values import Found, Hit, Layer, MatchedTerm, RelatedPassage, SourcePlace, StreamName
 
 if TYPE_CHECKING:
+    from apps.repos.code.around_hits import Around
     from apps.repos.code.related import RelatedChunk
     from apps.retrieval.blocks import Block
     from apps.retrieval.fusion import Place
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from apps.retrieval.values import Question
 
 SHOWN_COPIES = 5
+PASSAGES = "repo_docs"
+"""The store whose passages name symbols, and whose documents are named in code."""
 FIELD_WORDS = {"b": "text", "h": "heading", "p": "path"}
 
 
@@ -30,20 +33,22 @@ def hits_of(page: Sequence[tuple[Block, Candidate]], question: Question) -> list
     """The hits of ``page``, whose rows may be of several blocks; a row that went meanwhile is left out."""
     blocks = list({block.name: block for block, _ in page}.values())
     rows = {block.name: [row for other, row in page if other is block] for block in blocks}
-    winners = dict(
-        zip(
-            rows,
-            winners_of(
-                [
-                    (block.streams.scope, _with_copies(block.fused, rows[block.name]), block.streams.profile)
-                    for block in blocks
-                ]
-            ),
-            strict=True,
-        )
+    wanted = {block.name: _with_copies(block.fused, rows[block.name]) for block in blocks}
+    texts, told = winners_and(
+        [
+            (block.streams.scope, [row for row in wanted[block.name] if row.ref not in known], block.streams.profile)
+            for block in blocks
+            for known in (block.fused.texts,)
+        ],
+        around_hits.statement(
+            nodes=[row.node for _, row in page if row.node is not None],
+            chunks=[row.chunk_id for _, row in page if row.store == PASSAGES and row.chunk_id],
+            documents=list({row.document_id: None for _, row in page if row.store == PASSAGES}),
+            passages=question.related,
+        ),
     )
-    nodes = [row.node for _, row in page if row.node is not None]
-    related = related_chunks(nodes, question.related) if nodes and question.related else {}
+    winners = {block.name: {**block.fused.texts, **found} for block, found in zip(blocks, texts, strict=True)}
+    around = around_hits.read(told)
     fields = {block.name: block.fused.fields_of([row.ref for row in rows[block.name]]) for block in blocks}
     return [
         _hit(
@@ -53,7 +58,7 @@ def hits_of(page: Sequence[tuple[Block, Candidate]], question: Question) -> list
             winners[block.name],
             fields[block.name].get(row.ref, {}),
             question,
-            _passages(related.get(row.node, ()) if row.node else ()),
+            around,
         )
         for block, row in page
         if row.ref in winners[block.name]
@@ -62,8 +67,9 @@ def hits_of(page: Sequence[tuple[Block, Candidate]], question: Question) -> list
 
 def hydrate(streams: Streams, page: Sequence[Candidate], fused: Fused) -> dict[int, Winner]:
     """Text and freshness of the winners and of the copies that are shown with them, from the scope that found them."""
-    (found,) = winners_of([(streams.scope, _with_copies(fused, page), streams.profile)])
-    return found
+    wanted = [row for row in _with_copies(fused, page) if row.ref not in fused.texts]
+    (found,) = winners_of([(streams.scope, wanted, streams.profile)])
+    return {**fused.texts, **found}
 
 
 def _with_copies(fused: Fused, page: Sequence[Candidate]) -> list[Candidate]:
@@ -77,7 +83,7 @@ def _hit(
     winners: Mapping[int, Winner],
     fields: Mapping[int, str],
     question: Question,
-    related: tuple[RelatedPassage, ...],
+    around: Around,
 ) -> Hit:
     winner = winners[candidate.ref]
     standing = fused.standings[candidate.ref]
@@ -131,7 +137,9 @@ def _hit(
         name_class=fused.classes.get(candidate.ref, ""),
         evidence=fused.evidence.get(candidate.ref, 0.0),
         symbol=winner.symbol,
-        related=related,
+        related=_passages(around.passages.get(candidate.node, ())) if candidate.node else (),
+        code=around.symbols.get(candidate.chunk_id, ()),
+        literals=around.literals.get(candidate.document_id, ()),
         status=candidate.status,
     )
 

@@ -63,11 +63,24 @@ def candidates_of(asked: Sequence[Wanted]) -> tuple[list[list[Candidate]], list[
     return found, counts
 
 
-def winners_of(
-    asked: Sequence[tuple[Scope, Sequence[Candidate], EmbeddingProfile | None]],
-) -> list[dict[int, Found]]:
+_AROUND = (
+    "SELECT -1, q.kind, 0::bigint, 0::bigint, NULL::uuid, NULL::text[], '', 0, 0, 0, 0, q.data, '', NULL::uuid, q.key, "
+    "'', NULL::timestamptz, NULL::timestamptz, false, false, NULL::text FROM ({sql}) q"
+)
+Asked = tuple[Scope, Sequence[Candidate], EmbeddingProfile | None]
+
+
+def winners_of(asked: Sequence[Asked]) -> list[dict[int, Found]]:
     """Text and freshness of rows, by ref, from the scope that found them."""
+    return winners_and(asked, None)[0]
+
+
+def winners_and(
+    asked: Sequence[Asked], around: Fragment | None
+) -> tuple[list[dict[int, Found]], list[tuple[str, str, str]]]:
+    """The same with the rows of ``around``, a SELECT of kind, key and data that rides along."""
     parts: list[Fragment] = []
+    besides: list[tuple[str, str, str]] = []
     found: list[dict[int, Found]] = [{} for _ in asked]
     for place, (scope, rows, profile) in enumerate(asked):
         for shelf in shelves_of(scope):
@@ -76,13 +89,18 @@ def winners_of(
                 parts += shelf.winners(place, scope, mine, profile)
                 if any(not row.chunk_id for row in mine):
                     found[place].update(shelf.bare(scope, mine))
+    if around is not None:
+        parts.append(Fragment(_AROUND.format(sql=around.sql), around.params))
     languages = [{source.id: source.language for source in scope.sources} for scope, _, _ in asked]
     sources: dict[tuple[Any, ...], SourceRef] = {}
     for row in fetch(union(parts), prepare=True) if parts else ():
+        if row[0] < 0:
+            besides.append((row[1], row[14], row[11]))
+            continue
         shelf = SHELVES[row[1]]
         key = (row[1], row[14])
         source = sources.get(key)
         if source is None or source.id != row[13]:
             source = sources[key] = shelf.source(row)
         found[row[0]][row[2]] = shelf.winner(row, source, languages[row[0]].get(source.id, "english"))
-    return found
+    return found, besides

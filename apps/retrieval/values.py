@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from apps.repos.code.related import NamingLiteral, RelatedSymbol
 from apps.retrieval.beside_values import NearPage, PageName, RejectedApproach
 from apps.retrieval.snippets import DEFAULT_CHARS, Snippet
 
@@ -159,6 +160,10 @@ class Hit:
     symbol: SymbolRef | None = None
     related: tuple[RelatedPassage, ...] = ()
     """Passages of documents that name the symbol."""
+    code: tuple[RelatedSymbol, ...] = ()
+    """Symbols that a passage of a repository's document names, the surest first."""
+    literals: tuple[NamingLiteral, ...] = ()
+    """String literals in code that name the document."""
     status: str = ""
     """Of a canonical page."""
     replaced_by: tuple[PageName, ...] = ()
@@ -284,5 +289,5 @@ class Question:
     cursor: str | None = None
     snippet_chars: int = DEFAULT_CHARS
     explain: bool = False
-    related: int = 0
+    related: int = 3
     """Passages of documents that a row of code brings along, 0 to 10."""

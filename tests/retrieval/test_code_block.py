@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.access.models import User
 from apps.repos.models import Repository
@@ -211,3 +213,40 @@ def test_retrieval_fact_75_code_is_as_old_as_the_commit_that_changed_it(kit: Any
     CodeFile.objects.filter(path="src/widget.py").update(committed_at=dated + datetime.timedelta(days=40))
     assert found(since=day + datetime.timedelta(days=30)) == ["widget.resize_widget"]
     assert "widget.resize_widget" not in found(until=day)
+
+
+def test_retrieval_8_2_hits_bring_what_is_around_them(kit: Any, tmp_path: Path, signed_in: Any) -> None:
+    files = {
+        "docs/beast.md": "# Quagga\n\nThe quagga is served by `Server` and by `resize_widget`.\n",
+        "docs/other.md": "# Other\n\nNothing is named.\n",
+        "src/server.py": SERVER,
+        "src/widget.py": FILES["src/widget.py"],
+        "src/guide.py": "def shelf():\n    return '../docs/beast.md#quagga'\n",
+    }
+    ask = kit(files)
+    ada = User.objects.get(username="ada")
+    with CaptureQueriesContext(connection) as few:
+        ask("nothing is named at all here", mode="docs")
+    with CaptureQueriesContext(connection) as asked:
+        (hit, *_) = ask("quagga", mode="docs").hits
+    assert len(asked) == len(few), "by no statement of its own"
+    assert [(one.qualified_name, one.path) for one in hit.code] == [
+        ("server.Server", "src/server.py"),
+        ("widget.resize_widget", "src/widget.py"),
+    ]
+    assert [(one.qualified_name, one.line, one.anchor) for one in hit.literals] == [("guide.shelf", 2, "quagga")]
+    code = in_block(ask("resize_widget"), "code")[0]
+    assert [one.path for one in code.related] == ["docs/beast.md"]
+    assert in_block(ask("resize_widget", related=0), "code")[0].related == ()
+
+    client = signed_in(ada)
+    found = client.post("/api/search", {"query": "quagga", "kinds": ["doc"]}, content_type="application/json").json()
+    (item,) = found["items"]
+    assert [one["qualified_name"] for one in item["related_symbols"]] == ["server.Server", "widget.resize_widget"]
+    assert [one["written"] for one in item["named_in_code"]] == ["../docs/beast.md#quagga"]
+    assert client.get(item["related_symbols"][0]["url"]).status_code == 200
+    page = client.get("/search?q=quagga&kind=doc").content.decode()
+    assert f'<a href="{item["related_symbols"][0]["url"]}"><code>server.Server</code></a>' in page
+    assert "<code>guide.shelf</code></a> (src/guide.py:2)" in page
+    page = client.get("/search?q=resize_widget&kind=code").content.decode()
+    assert "docs/beast.md" in page
