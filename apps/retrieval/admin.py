@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from apps.access.admin_base import AdministratorReadOnlyAdmin
 from apps.access.viewers import viewer_of
@@ -27,7 +31,9 @@ class SlowFilter(admin.SimpleListFilter):
 
 @admin.register(QueryLogEntry)
 class QueryLogAdmin(AdministratorReadOnlyAdmin):
-    list_display = ("at", "query", "outcome", "results", "milliseconds", "tokens", "door", "tool", "user", "token")
+    list_display = (
+        "at", "query", "outcome", "results", "milliseconds", "tokens", "door", "tool", "user", "token", "test_case",
+    )  # fmt: skip
     list_filter = ("outcome", "door", "tool", SlowFilter, "code", "user")
     list_select_related = ("user", "token")
     search_fields = ("query", "user__username", "token__name")
@@ -43,6 +49,12 @@ class QueryLogAdmin(AdministratorReadOnlyAdmin):
         if found is not None:
             found.shown = query_log.labels([found], viewer_of(request))
         return found
+
+    @admin.display(description="test case")
+    def test_case(self, row: Any) -> SafeString:
+        """To the result page, where rows are marked."""
+        address = f"{reverse('search')}?{urlencode({'q': row.query})}"
+        return format_html('<a href="{}">make a test case</a>', address)
 
     @admin.display(description="sources named")
     def sources_named(self, row: Any) -> str:

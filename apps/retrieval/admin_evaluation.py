@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.access import rules
-from apps.access.admin_base import AdministratorReadOnlyAdmin
+from apps.access.admin_base import AdministratorAdmin, AdministratorReadOnlyAdmin
 from apps.access.viewers import viewer_of
 from apps.retrieval.models_evaluation import EvaluationGate, EvaluationRun, EvaluationSet
 
@@ -19,11 +19,32 @@ WIDTH, HEIGHT = 320, 60
 
 
 @admin.register(EvaluationSet)
-class EvaluationSetAdmin(AdministratorReadOnlyAdmin):
+class EvaluationSetAdmin(AdministratorAdmin):
     list_display = ("name", "block", "owner", "created_at", "last_run")
     search_fields = ("name",)
-    fields = ("name", "block", "owner", "created_at", "history")
-    readonly_fields = ("history",)
+    fields = ("name", "block", "owner", "created_at", "judged", "history")
+    readonly_fields = ("owner", "created_at", "judged", "history")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Not for an imported set: its files say what it is."""
+        return rules.is_administrator(viewer_of(request)) and (obj is None or obj.collection_id is None)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_change_permission(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.readonly_fields if obj is None else ("block", *self.readonly_fields)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        if not change:
+            obj.owner = request.user
+        super().save_model(request, obj, form, change)
+
+    @admin.display(description="questions with marked answers")
+    def judged(self, row: Any) -> str:
+        if row.pk is None or row._state.adding:
+            return "Writers mark rows of a result page with “Answers this”."
+        return str(row.queries.count())
 
     @admin.display(description="last run")
     def last_run(self, row: Any) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
+from apps.retrieval.evaluation.marks import Mark, row_of
 from apps.retrieval.values import Answer, Facet, Found, Hit, StreamName
 
 SHOWN = 3
@@ -63,6 +64,7 @@ class Row:
     hit: Hit
     place: int
     """Place in the list, from 1."""
+    marks: Sequence[Mark] = ()
 
     @property
     def streams(self) -> list[StreamLine]:
@@ -88,10 +90,14 @@ class Group:
     folded: Sequence[Row]
 
 
-def grouped(hits: Sequence[Hit], first_place: int = 1) -> list[Group]:
+def grouped(
+    hits: Sequence[Hit], first_place: int = 1, marks: Mapping[str, Sequence[Mark]] | None = None
+) -> list[Group]:
+    """``marks``: what the reader may say of rows, by ``row_of``."""
     by_document: dict[object, list[Row]] = {}
     for place, hit in enumerate(hits, start=first_place):
-        by_document.setdefault(hit.document_id, []).append(Row(hit, place))
+        mine = marks.get(row_of(hit), ()) if marks else ()
+        by_document.setdefault(hit.document_id, []).append(Row(hit, place, mine))
     return [Group(rows[0], tuple(rows[1:SHOWN]), tuple(rows[SHOWN:])) for rows in by_document.values()]
 
 

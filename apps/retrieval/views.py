@@ -14,6 +14,7 @@ from apps.access.viewers import viewer_of
 from apps.retrieval import presentation, query_log
 from apps.retrieval.asking import question_of
 from apps.retrieval.chunk_reading import ChunkGone
+from apps.retrieval.evaluation.marks import offered
 from apps.retrieval.models import Door
 from apps.retrieval.passages import passage_for
 from apps.retrieval.search import search
@@ -63,7 +64,10 @@ def _values(request: HttpRequest, found: Answer | None, problem: str, *, fragmen
         "wanted": found is not None,
         "answer": found,
         "said": presentation.total_words(found) if found else problem,
-        "groups": presentation.grouped(found.hits) if found else [],
+        "groups": presentation.grouped(found.hits, marks=offered(viewer_of(request), found.query, found.hits))
+        if found
+        else [],
+        "asked": params.urlencode(),
         "boxes": presentation.facet_boxes(found.facets, params) if found else [],
         "filters": filters,
         "typed": {name: params.get(name, "") for name in ("path", "tag", "since", "until")},

@@ -18,6 +18,7 @@ from apps.indexing.models import EmbeddingProfile
 from apps.indexing.scope import Scope, visible_blocks
 from apps.indexing.serving import active_profile
 from apps.repos.models import Repository, RepositoryDocument
+from apps.repos.models_code import CodeFile
 from apps.retrieval.evaluation.metrics import METRICS, Difference, bootstrap, mean, measure, percentile
 from apps.retrieval.models_evaluation import EvaluationRun, EvaluationSet, Judgement, Level
 from apps.retrieval.ordering import fuse_streams
@@ -169,8 +170,8 @@ def _keys(set_: EvaluationSet, rows: Sequence[Candidate]) -> dict[str, list[str]
     if set_.collection_id is None:
         return {
             Level.PAGE: [str(row.document_id) for row in rows],
-            Level.SECTION: [SEPARATOR.join((str(row.document_id), *row.heading_path)) for row in rows],
-            Level.CHUNK: [SEPARATOR.join((str(row.document_id), *row.heading_path)) for row in rows],
+            Level.SECTION: [SEPARATOR.join((str(row.document_id), *_tail(row))) for row in rows],
+            Level.CHUNK: [SEPARATOR.join((str(row.document_id), *_tail(row))) for row in rows],
         }
     chunks = DocumentChunk.objects.filter(collection=set_.collection_id, pk__in=[row.chunk_id for row in rows])
     known = {pk: (flags, anchor) for pk, flags, anchor in chunks.values_list("pk", "flags", "section_anchor")}
@@ -180,6 +181,11 @@ def _keys(set_: EvaluationSet, rows: Sequence[Candidate]) -> dict[str, list[str]
         Level.SECTION: [known[row.chunk_id][1] for row in held],
         Level.CHUNK: [known[row.chunk_id][0][0] for row in held],
     }
+
+
+def _tail(row: Candidate) -> tuple[str, ...]:
+    """The headings above a section, or the qualified name of a symbol."""
+    return row.heading_path if row.node is None else (row.title,)
 
 
 def _judged(set_: EvaluationSet, viewer: User) -> _Judged:
@@ -212,12 +218,14 @@ def _hold(found: _Judged, row: Judgement, key: str) -> None:
 
 
 def _documents(ids: Sequence[UUID], viewer: User) -> dict[UUID, tuple[str, UUID, str]]:
-    """Kind, source and path of those documents that are there."""
+    """Kind, source and path of those documents and source files that are there."""
+    files = CodeFile.objects.visible_to(viewer).filter(pk__in=ids)
     repository = RepositoryDocument.objects.visible_to(viewer).filter(pk__in=ids)
     collection = Document.objects.visible_to(viewer).live().filter(pk__in=ids)
     found = {
         pk: (Repository.kind, source, path)
-        for pk, source, path in repository.values_list("pk", "repository_id", "path")
+        for rows in (repository, files)
+        for pk, source, path in rows.values_list("pk", "repository_id", "path")
     }
     found |= {
         pk: (Collection.kind, source, path)
