@@ -57,6 +57,8 @@ class PartOutput(serializers.Serializer[Any]):
     tokens = serializers.IntegerField()
     aliases = serializers.ListField(child=serializers.CharField())
     next_handle = serializers.CharField()
+    checked_time = serializers.DateTimeField(allow_null=True)
+    stale_since = serializers.DateTimeField(allow_null=True)
 
 
 class PointerOutput(serializers.Serializer[Any]):
@@ -182,6 +184,8 @@ def present_pack(pack: Pack) -> dict[str, Any]:
                 "tokens": part.tokens,
                 "aliases": list(part.aliases),
                 "next_handle": part.next_handle,
+                "checked_time": part.checked_time,
+                "stale_since": part.stale_since,
             }
             for part in pack.parts
         ],

@@ -18,7 +18,7 @@ from apps.retrieval import emptiness
 from apps.retrieval.beside import Beside
 from apps.retrieval.hits import hydrate
 from apps.retrieval.marking import matches_in
-from apps.retrieval.ordering import Fused, fuse_streams
+from apps.retrieval.ordering import Fused, fuse_blocks
 from apps.retrieval.pack_around import of_code, pointer, pointers_around
 from apps.retrieval.packing import Pack, Part, Pointer, compose
 from apps.retrieval.sections import SectionUnit, text_of, unit_at
@@ -54,6 +54,8 @@ class _Chosen:
     units: list[tuple[SectionUnit, str, str]] = field(default_factory=list)
     used: int = 0
     """Characters."""
+    winner: Winner | None = None
+    """Of its first row: how fresh the document is."""
 
 
 def context(
@@ -85,27 +87,21 @@ def context(
     if not any(source.chunks for scope in scopes for source in scope.sources):
         return _nothing(task, max_tokens, emptiness.without_text(viewer, question))
     asked = [scope for scope in scopes if scope.block == "docs" or any(source.chunks for source in scope.sources)]
-    streams, *others = run_blocks(asked, question.query, viewer=viewer)
+    asked_streams = run_blocks(asked, question.query, viewer=viewer)
+    streams = asked_streams[0]
     if streams.terms.only_common_words and not streams.names.rows:
         return _nothing(task, max_tokens, emptiness.only_common_words(question))
-    code = _code_of(others)
     beside = Beside(viewer, question.filters)
-    is_absent = all_absent(streams) and not streams.names.rows
-    fused = None if is_absent else beside.set_aside(streams, fuse_streams(streams))
+    # A block that holds no word of the task, and nothing that it names, takes no part.
+    heard = [one for one in asked_streams if not all_absent(one) or one.symbols or one.names.rows]
+    found = {one.block: (one, fused) for one, fused in zip(heard, fuse_blocks(heard), strict=True)}
+    code = found["code"] if "code" in found and found["code"][1].order else None
+    fused = beside.set_aside(*found["docs"]) if "docs" in found else None
     if fused is not None and (fused.order or beside.moved):
         return _packed(task, max_tokens, streams, fused, beside.blocks(), code)
     if code is None:
         return _nothing(task, max_tokens, emptiness.words_absent(question, streams, absent_words(streams)))
     return compose(task=task, max_tokens=max_tokens, parts=[], pointers=of_code((), (), code))
-
-
-def _code_of(others: Sequence[Streams]) -> tuple[Streams, Fused] | None:
-    """The code block, where it holds any word of the task or a symbol that it names."""
-    for streams in others:
-        if not all_absent(streams) or streams.symbols:
-            fused = fuse_streams(streams)
-            return (streams, fused) if fused.order else None
-    return None
 
 
 def _packed(
@@ -164,7 +160,7 @@ def _beside(
             continue
         reason = reasons[row.document_id]
         unit = unit_at(document.structure, document.lines, _best_line(row, winner, streams))
-        parts.append(_part(reason.tier, document, unit, reason.why))
+        parts.append(_part(reason.tier, document, unit, reason.why, winner))
     return parts
 
 
@@ -184,6 +180,7 @@ def _choose(
             continue
         held = chosen.setdefault(row.document_id, _Chosen(document))
         winner = winners.get(row.ref)
+        held.winner = held.winner or winner
         line = _best_line(row, winner, streams) if winner else row.start_line
         unit = unit_at(document.structure, document.lines, line)
         if any(known.start <= unit.start and unit.end <= known.end for known, _, _ in held.units):
@@ -229,11 +226,11 @@ def _parts(chosen: Sequence[_Chosen]) -> tuple[list[Part], list[str]]:
             if quoted and quoted not in document.text:
                 stale.append(document.path)
                 continue
-            parts.append(_part("seed", document, unit, why))
+            parts.append(_part("seed", document, unit, why, one.winner))
     return parts, stale
 
 
-def _part(tier: str, document: Document, unit: SectionUnit, why: str) -> Part:
+def _part(tier: str, document: Document, unit: SectionUnit, why: str, winner: Winner | None) -> Part:
     return Part(
         tier=tier,
         document_id=document.id,
@@ -248,6 +245,8 @@ def _part(tier: str, document: Document, unit: SectionUnit, why: str) -> Part:
         url=document.address(unit.anchor),
         why=why,
         body=text_of(document.lines, unit),
+        checked_time=winner.checked_time if winner else None,
+        stale_since=winner.stale_since if winner else None,
     )
 
 

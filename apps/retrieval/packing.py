@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections.abc import Sequence
@@ -54,6 +55,9 @@ class Part:
     """Other places of the same text."""
     next_handle: str = ""
     """Where to read on, when the body was cut."""
+    checked_time: datetime.datetime | None = None
+    """When the source was last found to be current."""
+    stale_since: datetime.datetime | None = None
 
     @property
     def location(self) -> str:
@@ -231,7 +235,7 @@ def render(pack: Pack) -> str:
             "",
             (
                 f"`{part.location}` · lines {part.start_line}–{part.end_line} · {_plain(part.source.label)} "
-                f"{part.version[:12]} · {part.tier} · {part.why} · {part.tokens} tokens"
+                f"{part.version[:12]} · {part.tier} · {part.why} · {part.tokens} tokens{_staleness(part)}"
             ),
             "",
         ]
@@ -282,6 +286,12 @@ def render(pack: Pack) -> str:
             break
         total = counted
     return body + f"Total: {total} of {pack.max_tokens} tokens.\n"
+
+
+def _staleness(part: Part) -> str:
+    """Of a source whose syncs fail. When a healthy one was checked is left to the faces: it changes with each sync, and
+    the same content gives the same text."""
+    return f" · stale since {part.stale_since.astimezone(datetime.UTC):%Y-%m-%d %H:%M}Z" if part.stale_since else ""
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Who names a file or a heading gets it: `retrieval.md` facts 30 to 34, 36 to 42 and 127, on words alone."""
+"""Who names a file or a heading gets it: `retrieval.md` facts 30 to 47, on words alone, which is fact 127."""
 
 from __future__ import annotations
 
@@ -73,6 +73,7 @@ FILES = {
     "packages/widget/README.md": "# Widget\n\nDraws a widget.\n",
     "test/fixtures/README.md": "# Fixture\n\nA file for tests.\n",
     "docs/other.md": "# Other\n\nClone a copy of the repository with the usual command on any system.\n",
+    "src/widget.py": "def resize_widget(widget, width):\n    widget.width = width\n    return widget\n",
 }
 
 
@@ -142,6 +143,66 @@ def test_names_lead_to_files_and_headings(kit: Ask) -> None:
     # what a hit says about it
     hit = kit("CONTRIBUTING.md").hits[0]
     assert (hit.name_class, hit.streams["name"].rank) == ("spelled", 1)
+
+
+FILLER = "Plain words of the middle that say little at all. " * 40
+MORE = {
+    # 41 and 42: headings that share words, and one rare word
+    "docs/gull-colony.md": (
+        "# Gull colony\n\nAll about it.\n\n## Colony in spring\n\nThe gull colony stirs.\n\n"
+        "## Colony in autumn\n\nThe gull colony leaves by the estuary.\n\n## Counting\n\nThe gull colony is counted.\n"
+    ),
+    # 43
+    "docs/often.md": f"# Tern log\n\n## Often\n\n{'A whimbrel. ' * 10}\n",
+    "docs/both.md": "# Tern notes\n\n## Both\n\nA whimbrel in the saltmarsh.\n",
+    "docs/third.md": "# Tern places\n\n## Third\n\nA saltmarsh.\n",
+    # 44
+    "docs/avocet.md": f"# Avocet\n\n## One\n\n{FILLER}\n\n## Two\n\n{FILLER}\n\n## Three\n\n{FILLER}\n",
+    "docs/godwit.md": f"# Godwit\n\n{FILLER}\n\n## One\n\n{FILLER}\n",
+    # 45
+    "docs/deep.md": f"# Deep\n\n{FILLER}\n\n## Middle\n\n{FILLER}\n\n### Lower\n\nThe bittern booms.\n\n{FILLER}\n",
+    # 46
+    "docs/manual.md": "# Manual\n\nHow it works.\n",
+    "vendor/manual.md": "# Manual\n\nHow something else works.\n",
+    # 47
+    "docs/bare.md": "One line without a heading.\n",
+    "docs/empty.md": "---\ntitle: Empty one\n---\n",
+}
+
+
+def test_retrieval_fact_127_inside_files_that_are_named(kit: Ask, tmp_path: Path) -> None:
+    """Facts 35 and 41 to 47, with ``none`` as embedder as above."""
+    # 35
+    assert kit("how do i resize a widget").hits[0].path == "src/widget.py"
+    admin = User.objects.get(username="ada")
+    shore = repository_of(tmp_path / "acme" / "shore", MORE, admin)
+
+    def ask(query: str) -> Answer:
+        return search(viewer=admin, question=Question(query=query, sources=(("repository", shore.pk),)))
+
+    # 41
+    assert paths(ask("gull-colony.md"))[0] == "docs/gull-colony.md"
+    assert section(ask("gull colony").hits[0])[0] == "docs/gull-colony.md"
+    # 42
+    assert section(ask("gull-colony.md estuary").hits[0]) == ("docs/gull-colony.md", "Colony in autumn")
+    # 43
+    assert section(ask("whimbrel saltmarsh").hits[0]) == ("docs/both.md", "Both")
+    # 44
+    assert "Avocet" not in [section(hit)[1] for hit in ask("avocet.md").hits if hit.path == "docs/avocet.md"]
+    assert section(ask("godwit.md").hits[0]) == ("docs/godwit.md", "Godwit")
+    # 45
+    assert section(ask("bittern booms").hits[0]) == ("docs/deep.md", "Lower")
+    # 46
+    found = paths(ask("manual.md"))
+    assert found[0] == "docs/manual.md"
+    assert "vendor/manual.md" not in found
+    assert paths(ask("vendor/manual.md"))[0] == "vendor/manual.md"
+    # 47
+    hit = ask("bare.md").hits[0]
+    assert (hit.path, hit.snippet.text.strip()) == ("docs/bare.md", "One line without a heading.")
+    hit = ask("empty.md").hits[0]
+    assert (hit.path, hit.title, hit.snippet.text) == ("docs/empty.md", "Empty one", "")
+    assert ask("bare.md").profile == ""
 
 
 def test_a_document_named_only_by_common_words_is_found(kit: Ask, tmp_path: Path) -> None:
