@@ -6,21 +6,24 @@ after each sync; everything else is in the statistics of the index.
 
 from __future__ import annotations
 
+import functools
+import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db.models import TextField, Value
-from django.db.models.functions import Cast, Length, Replace
+from django.db.models import Value
+from django.db.models.functions import Length, Replace
 
+from apps.access.compiled import readable_ids
 from apps.access.errors import Invalid
 from apps.collections.models import Collection
 from apps.indexing.analyzer import analyze
 from apps.indexing.questions import Question, ask
 from apps.indexing.scope import Scope, ScopedSource, visible_blocks
-from apps.indexing.statements import Fragment, fetch, fragment_of, union
+from apps.indexing.statements import Fragment, fetch, union
 from apps.repos.models import Repository, RepositoryDocument
 from apps.retrieval.models import SourceLead
 
@@ -66,8 +69,6 @@ class _Known:
     id: UUID
     label: str
     description: str
-    url: str
-    languages: set[str] = field(default_factory=set)
     fields: dict[str, set[int]] = field(default_factory=dict)
 
     @property
@@ -99,31 +100,22 @@ def route(*, viewer: Viewer, query: str, top_k: int = 3) -> Routes:
         for known in pool.values():
             _hold_own_words(known, question)
     _hold_statistics(pools, scopes, question)
-    repositories = _scored(pools[Repository.kind], question)
-    collections = _scored(pools[Collection.kind], question)
-    return Routes(
-        tuple(found for found in repositories if found.score > 0)[:top_k],
-        tuple(collections[:top_k]),
-    )
+    repositories = _best(pools[Repository.kind], question, top_k)
+    collections = _best(pools[Collection.kind], question, top_k)
+    return Routes(tuple(found for found in repositories if found.score > 0), tuple(collections))
 
 
 def _readable(viewer: Viewer) -> dict[str, dict[UUID, _Known]]:
     """The sources that the viewer may read, by kind, those without any text too; one statement for both kinds."""
     models: tuple[tuple[Any, str], ...] = ((Repository, "slug"), (Collection, "name"))
-    parts = [
-        fragment_of(
-            model.objects.visible_to(viewer).values_list(
-                Value(model.kind, output_field=TextField()), "pk", Cast(field, TextField()), "description"
-            )
-        )
-        for model, field in models
-    ]
+    parts = []
+    for model, label in models:
+        readable, params = readable_ids(model, viewer)
+        columns = f"'{model.kind}', m.id, m.{label}::text, m.description"
+        parts.append(Fragment(f"SELECT {columns} FROM {model._meta.db_table} m WHERE m.id IN ({readable})", params))  # noqa: S608
     pools: dict[str, dict[UUID, _Known]] = {model.kind: {} for model, _ in models}
-    made = {model.kind: (model, field) for model, field in models}
-    for kind, id_, label, description in sorted(fetch(union(parts))):
-        model, field = made[kind]
-        url = model(pk=id_, **{field: label}).get_absolute_url()
-        pools[kind][id_] = _Known(kind, id_, label, description, url)
+    for kind, id_, text, description in fetch(union(parts)):
+        pools[kind][id_] = _Known(kind, id_, text, description)
     return pools
 
 
@@ -131,7 +123,13 @@ def _hold_own_words(known: _Known, question: Question) -> None:
     for name, text in (("name", known.label), ("description", known.description)):
         for language, terms in question.terms.items():
             if terms and text:
-                known.hold(name, (terms[term.text] for term in analyze(text, language).terms if term.text in terms))
+                known.hold(name, [terms[term] for term in terms.keys() & _terms_of(text, language)])
+
+
+@functools.lru_cache(maxsize=4096)
+def _terms_of(text: str, language: str) -> frozenset[str]:
+    """The terms of a label or description. To find them takes most of the time of a route, and they seldom change."""
+    return frozenset(term.text for term in analyze(text, language).terms)
 
 
 def _hold_statistics(pools: Mapping[str, Mapping[UUID, _Known]], scopes: Sequence[Scope], question: Question) -> None:
@@ -182,7 +180,7 @@ def _hold_statistics(pools: Mapping[str, Mapping[UUID, _Known]], scopes: Sequenc
             known.hold("text", [unit])
 
 
-def _scored(pool: Mapping[UUID, _Known], question: Question) -> list[Route]:
+def _best(pool: Mapping[UUID, _Known], question: Question, top_k: int) -> list[Route]:
     total = len(pool)
     df = dict.fromkeys(question.asked, 0)
     for known in pool.values():
@@ -191,31 +189,34 @@ def _scored(pool: Mapping[UUID, _Known], question: Question) -> list[Route]:
                 df[unit] += 1
     idf = {unit: math.log((total + 1) / (count + 1)) if count else 0.0 for unit, count in df.items()}
     somewhere = [unit for unit, count in df.items() if count]
+    whole = sum(idf[unit] for unit in somewhere)
 
     def share(units: set[int]) -> float:
         """Of the idf of all terms that are somewhere; of their number where all sources hold all of them."""
-        whole = sum(idf[unit] for unit in somewhere)
         if whole:
             return sum(idf[unit] for unit in somewhere if unit in units) / whole
         return sum(unit in units for unit in somewhere) / len(somewhere) if somewhere else 0.0
 
-    def word(unit: int) -> str:
-        known = question.units[unit]
-        return question.text[known.start : known.end]
+    def score(known: _Known) -> float:
+        worth = share(known.units) * (1 + LABEL_BONUS * share(known.fields.get("name", set())))
+        return round(min(1.0, worth), DECIMALS)
 
-    routes = []
-    for known in pool.values():
-        score = share(known.units) * (1 + LABEL_BONUS * share(known.fields.get("name", set())))
-        score = round(min(1.0, score), DECIMALS)
-        why = tuple(
-            (name, tuple(dict.fromkeys(word(unit) for unit in sorted(units))))
-            for name, units in sorted(known.fields.items())
-        )
-        routes.append(
-            Route(known.kind, known.id, known.label, known.description, known.url, score, why, weak=score < WEAK)
-        )
-    routes.sort(key=lambda one: (-one.score, one.label, str(one.id)))
-    return routes
+    scored = [(-score(known), known.label, str(known.id), known) for known in pool.values()]
+    return [_route(known, -worth, question) for worth, _, _, known in heapq.nsmallest(top_k, scored)]
+
+
+def _route(known: _Known, score: float, question: Question) -> Route:
+    def word(unit: int) -> str:
+        asked = question.units[unit]
+        return question.text[asked.start : asked.end]
+
+    why = tuple(
+        (name, tuple(dict.fromkeys(word(unit) for unit in sorted(units))))
+        for name, units in sorted(known.fields.items())
+    )
+    made = Repository(pk=known.id, slug=known.label) if known.kind == Repository.kind else Collection(pk=known.id)
+    url = made.get_absolute_url()
+    return Route(known.kind, known.id, known.label, known.description, url, score, why, weak=score < WEAK)
 
 
 # -- what a repository says of itself
