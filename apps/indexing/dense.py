@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+import orjson
 from django.conf import settings
 from django.db import connection, transaction
 from numpy.typing import NDArray
@@ -64,6 +65,11 @@ class Look:
                 )
 
 
+def vector_text(vector: NDArray[np.float32]) -> str:
+    """A vector as PostgreSQL reads it."""
+    return orjson.dumps(np.ascontiguousarray(vector, np.float32), option=orjson.OPT_SERIALIZE_NUMPY).decode()
+
+
 def embed_query(profile: EmbeddingProfile, text: str) -> NDArray[np.float32]:
     """The vector of a query. Raises EmbedderUnavailable."""
     return embedder_of(profile).query(text)
@@ -90,7 +96,7 @@ def choose(scope: Scope, profile: EmbeddingProfile, limit: int) -> Look:
 
 def statement(scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float32], limit: int, look: Look) -> Fragment:
     """One SELECT in the columns of ``REPLY``, kind ``d``: refs and their cosines, one row a store."""
-    asked = "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
+    asked = vector_text(vector)
     parts = []
     for store in scope.stores:
         if not look.exact:
@@ -236,7 +242,7 @@ def best_cosine(
     scope: Scope, store: ChunkStore, profile: EmbeddingProfile, vector: NDArray[np.float32], refs: Sequence[int]
 ) -> float | None:
     """Of the chunks ``refs`` of one store in scope, the nearest one's cosine; None when none has a vector."""
-    asked = "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
+    asked = vector_text(vector)
     found = fetch(_of_refs(scope, store, profile, refs, "max(1 - (v.embedding <=> %s::halfvec))", (asked,)))
     return float(found[0][0]) if found and found[0][0] is not None else None
 

@@ -44,8 +44,8 @@ class Judgement:
         """``own`` gives, for refs of chunks, the weights of the query's terms in them: they order the sections inside a
         file that is named.
         """
-        heard: dict[tuple[str, frozenset[str]], _Heard] = {}
-        self._judged = [_Judged(asked, document, sources[document.number], heard) for document in documents]
+        readings = {number: _Reading(asked, sources[number]) for number in {one.number for one in documents}}
+        self._judged = [_Judged(asked, document, readings[document.number]) for document in documents]
         _spell(asked, self._judged)
         _well_known(asked, self._judged)
         inside = [section.ref for one in self._judged if one.is_named for section in one.sections]
@@ -66,40 +66,46 @@ class Judgement:
 _NOTHING: frozenset[str] = frozenset()
 
 
-class _Heard(dict[str, frozenset[str]]):
-    """The words of the query that each heading holds."""
+class _Reading:
+    """The query as one source reads it."""
 
-    def __init__(self, language: str, wanted: frozenset[str]) -> None:
-        self._language, self._wanted = language, wanted
+    def __init__(self, asked: Asked, source: Source) -> None:
+        self.source, self.language = source, source.language
+        self.label = words(source.label, source.language)
+        self.wanted = less(words(asked.text, source.language), self.label)
+        self.ordered = sorted(self.wanted)
+        self.medium = words(MEDIUM, source.language)
+        self._headings: dict[str, frozenset[str]] = {}
+        self._heard: dict[str, frozenset[str]] = {}
 
-    def __missing__(self, heading: str) -> frozenset[str]:
-        found = self[heading] = words(heading, self._language) & self._wanted
+    def heading(self, text: str) -> frozenset[str]:
+        """The words of a heading, without source words."""
+        found = self._headings.get(text)
+        if found is None:
+            found = self._headings[text] = less(words(text, self.language), self.label)
         return found
+
+    def heard(self, headings: Sequence[str]) -> frozenset[str]:
+        """The words of the query that headings hold. Asked for thousands of headings, most of which hold none."""
+        known, held = self._heard, _NOTHING
+        for heading in headings:
+            found = known.get(heading)
+            if found is None:
+                found = known[heading] = words(heading, self.language) & self.wanted
+            if found:
+                held = held | found if held else found
+        return held
 
 
 class _Judged:
     """One document against the query."""
 
-    def __init__(
-        self,
-        asked: Asked,
-        document: Named,
-        source: Source,
-        heard: dict[tuple[str, frozenset[str]], _Heard],
-    ) -> None:
-        self.asked, self.document, self.source = asked, document, source
-        language = source.language
-        label = words(source.label, language)
-        self.wanted = less(words(asked.text, language), label)
-        self.ordered = sorted(self.wanted)
-        key = (language, self.wanted)
-        self._heard = heard[key] if key in heard else heard.setdefault(key, _Heard(*key))
-        self.label = label
-        self.names = name_terms(document, source)
-        self.named = frozenset().union(*self.names) if self.names else frozenset()
-        folder = document.path.rpartition("/")[0]
-        self.folders = words(folder, language)
-        self.medium = words(MEDIUM, language)
+    def __init__(self, asked: Asked, document: Named, reading: _Reading) -> None:
+        self.asked, self.document, self.reading, self.source = asked, document, reading, reading.source
+        self.wanted, self.label = reading.wanted, reading.label
+        self.names = name_terms(document, self.source)
+        self.named = _NOTHING.union(*self.names)
+        self.folders = words(document.path.rpartition("/")[0], reading.language)
         self._explained: dict[frozenset[str], float] = {}
         self.share = self._best_share(asked.least)
         self.kept: list[Section | None] = []
@@ -133,29 +139,29 @@ class _Judged:
         """C: the share of the query that names, headings and folders account for; ``in_heading`` are the words of the
         query that stand in a section's heading path.
         """
-        if in_heading not in self._explained:
+        found = self._explained.get(in_heading)
+        if found is None:
             total = got = 0.0
-            for term in self.ordered:
+            idf, medium = self.asked.idf, self.reading.medium
+            for term in self.reading.ordered:
                 part = 1.0 if term in self.named or term in in_heading else 0.5 if term in self.folders else 0.0
-                if not part and term in self.medium:
+                if not part and term in medium:
                     continue
-                total += self.asked.idf(term)
-                got += part * self.asked.idf(term)
-            self._explained[in_heading] = got / total if total else 0.0
-        return self._explained[in_heading]
-
-    def in_headings(self, section: Section | None) -> frozenset[str]:
-        return _NOTHING.union(*map(self._heard.__getitem__, section.heading_path)) if section else _NOTHING
+                total += idf(term)
+                got += part * idf(term)
+            found = self._explained[in_heading] = got / total if total else 0.0
+        return found
 
     def _heading(self, section: Section) -> frozenset[str]:
-        return less(words(section.heading, self.source.language), self.label)
+        return self.reading.heading(section.heading)
 
     def evidence(self, section: Section | None, share: float, idf: Callable[[str], float]) -> float:
         """e = C · max(A, H)."""
-        in_heading = self.in_headings(section)
+        in_heading = self.reading.heard(section.heading_path) if section is not None else _NOTHING
         if section is None or not in_heading:
             return round(self.explained() * share, DECIMALS)
-        return round(self.explained(in_heading) * max(share, self._share(self._heading(section), idf)), DECIMALS)
+        explained = self.explained(in_heading)
+        return round(explained * max(share, self._share(self._heading(section), idf)), DECIMALS)
 
     def choose(self, own: Mapping[int, Mapping[str, float]]) -> None:
         """Fills ``kept``: with every unknown word as common as can be, evidence is at its largest."""
@@ -175,7 +181,7 @@ class _Judged:
     def undecided(self) -> frozenset[str]:
         """Words beside those of the query, whose rarity its evidence depends on."""
         names = [name for name in self.names if name & self.wanted]
-        headings = [self._heading(one) for one in self.kept if one is not None and self._heard[one.heading]]
+        headings = [self._heading(one) for one in self.kept if one is not None and self.reading.heard((one.heading,))]
         return _NOTHING.union(*names, *headings) - self.wanted
 
     @property
@@ -199,20 +205,22 @@ class _Judged:
         return [(row, (*place, rank)) for rank, row in enumerate(found[:SECTIONS_A_DOCUMENT])]
 
     def _promising(self) -> list[Section | None]:
-        """Sections of a document that is not named, in file order. Of those without words of the query in their
-        headings, which are all alike, the first ones.
+        """Sections of a document that is not named, in file order. Where the words in its headings explain too little
+        of the query, nothing else makes up for it. Of sections without any, which are all alike, the first ones.
         """
         sections = self.document.sections
         if not sections:
             return [None]
         if self.asked.only_common_words or not self.wanted:
             return list(self.sections)
-        heard = self._heard.__getitem__
         alike = SECTIONS_A_DOCUMENT if round(self.explained() * self.share, DECIMALS) >= LEAST_EVIDENCE else 0
         found: list[Section | None] = []
+        heard = self.reading.heard
         for section in sections:
-            if any(map(heard, section[0])):
-                found.append(section_of(section))
+            held = heard(section[0])
+            if held:
+                if round(self.explained(held), DECIMALS) >= LEAST_EVIDENCE:
+                    found.append(section_of(section))
             elif alike:
                 alike -= 1
                 found.append(section_of(section))

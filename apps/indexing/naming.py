@@ -59,8 +59,7 @@ def section_of(stored: Sequence[Any]) -> Section:
     return stored if isinstance(stored, Section) else Section(tuple(stored[0]), *stored[1:])
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """A document that may be meant. ``owns_stem``: no other file of its source with that stem is nearer to the root."""
 
     number: int

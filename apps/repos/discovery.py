@@ -6,6 +6,7 @@ Pure functions over paths: nothing is read, nothing is asked.
 from __future__ import annotations
 
 import enum
+import functools
 import re
 from dataclasses import dataclass
 
@@ -155,6 +156,7 @@ def split(path: str) -> tuple[list[str], str, str]:
     return folders, name, name[dot:].lower() if dot >= 0 else ""
 
 
+@functools.lru_cache(maxsize=16_384)
 def is_side(path: str) -> bool:
     """Whether the file lies in a folder of fixtures, vendored or archived text."""
     return not SIDE_FOLDERS.isdisjoint(path.lower().split("/")[:-1])

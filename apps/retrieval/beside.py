@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from apps.indexing.dense import vector_text
 from apps.indexing.models import SLOT_BITS
 from apps.indexing.statements import Fragment, fetch, fragment_of, union
 from apps.knowledge_graph.vocabulary import REJECTED
@@ -226,7 +227,7 @@ def _of_store(streams: Streams, store: ChunkStore, documents: Sequence[UUID]) ->
     hits = streams.lexical.hits if streams.lexical else ()
     profile, vector = streams.profile, streams.vector
     compares = profile is not None and vector is not None
-    asked = "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]" if compares else None
+    asked = vector_text(vector) if compares else None
     numbers, generations = _numbers(scope, store)
     return Fragment(
         f"SELECT d.id, {slug}::text, b.id, b.heading_path, b.section_anchor, b.start_line, b.end_line, b.size "  # noqa: S608

@@ -50,7 +50,7 @@ def strength(streams: Streams, fused: Fused, known: Mapping[tuple[int, int, bool
     whole = sum(known.values())
     rows = fused.order[:JUDGED_ROWS]
     coverage = 0.0
-    fields = fused.fields_of([row.ref for row in rows])
+    fields = fused.fields_of(rows)
     for row in rows:
         units = (streams.terms.units[unit] for unit in fields.get(row.ref, ()))
         held = {(unit.start, unit.end, unit.whole) for unit in units}

@@ -273,7 +273,7 @@ def _row(block: Block, place: int, vectors: set[int]) -> ExplainedRow:
         heading_path=row.heading_path,
         start_line=row.start_line,
         chunk_id=row.chunk_id,
-        streams=stream_places(block.streams, fused, row, has_vector=row.ref in vectors),
+        streams=stream_places(block.streams, fused.places.get(row.ref, {}), has_vector=row.ref in vectors),
         name_class=fused.classes.get(row.ref, ""),
         evidence=fused.evidence.get(row.ref, 0.0),
         fused=standing.fused,

@@ -49,7 +49,8 @@ def hits_of(page: Sequence[tuple[Block, Candidate]], question: Question) -> list
     )
     winners = {block.name: {**block.fused.texts, **found} for block, found in zip(blocks, texts, strict=True)}
     around = around_hits.read(told)
-    fields = {block.name: block.fused.fields_of([row.ref for row in rows[block.name]]) for block in blocks}
+    fields = {block.name: block.fused.fields_of(rows[block.name]) for block in blocks}
+    weights = {block.name: _weights(block.streams) for block in blocks}
     return [
         _hit(
             block.streams,
@@ -57,6 +58,7 @@ def hits_of(page: Sequence[tuple[Block, Candidate]], question: Question) -> list
             row,
             winners[block.name],
             fields[block.name].get(row.ref, {}),
+            weights[block.name],
             question,
             around,
         )
@@ -82,6 +84,7 @@ def _hit(
     candidate: Candidate,
     winners: Mapping[int, Winner],
     fields: Mapping[int, str],
+    weights: Mapping[str, float],
     question: Question,
     around: Around,
 ) -> Hit:
@@ -94,18 +97,18 @@ def _hit(
         if copy.ref in winners
     ]
     matches = matches_in(streams.terms, winner.text, winner.language)
-    idf = streams.lexical.idf if streams.lexical else {}
+    places = fused.places.get(candidate.ref, {})
     snippet = snip(
         winner.text,
         matches,
-        {str(unit): value for unit, value in idf.items()},
+        weights,
         chars=question.snippet_chars,
         first_line=winner.start_line,
         first_byte=winner.start_byte,
         body_start=body_start(winner.text),
     )
     return Hit(
-        layer=_layer(winner, matches, fused.places[candidate.ref]),
+        layer=_layer(winner, matches, places),
         chunk_id=winner.chunk_id,
         document_id=winner.document_id,
         source=winner.source,
@@ -126,7 +129,7 @@ def _hit(
         text_time=winner.text_time,
         checked_time=winner.checked_time,
         stale_since=winner.stale_since,
-        streams=stream_places(streams, fused, candidate, has_vector=winner.has_vector),
+        streams=stream_places(streams, places, has_vector=winner.has_vector),
         matched=_matched(streams, fields),
         fused=standing.fused,
         page=standing.page,
@@ -142,6 +145,11 @@ def _hit(
         literals=around.literals.get(candidate.document_id, ()),
         status=candidate.status,
     )
+
+
+def _weights(streams: Streams) -> dict[str, float]:
+    """idf of the terms of the question, as snippets name them."""
+    return {str(unit): value for unit, value in streams.lexical.idf.items()} if streams.lexical else {}
 
 
 def _layer(winner: Winner, matches: Sequence[Match], places: Mapping[StreamName, object]) -> Layer:
@@ -179,9 +187,10 @@ def _passages(found: Sequence[RelatedChunk]) -> tuple[RelatedPassage, ...]:
     )
 
 
-def stream_places(streams: Streams, fused: Fused, candidate: Candidate, *, has_vector: bool) -> dict[StreamName, Found]:
+def stream_places(
+    streams: Streams, held: Mapping[StreamName, tuple[Place, float]], *, has_vector: bool
+) -> dict[StreamName, Found]:
     """Rank and score of a row in each stream that was asked, or why there is none."""
-    held = fused.places.get(candidate.ref, {})
     places: dict[StreamName, Found] = {}
     if streams.lexical is not None:
         places["lexical"] = _found(held.get("lexical")) or Found(None, None, "not found")

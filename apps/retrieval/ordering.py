@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 WHOLE_SYMBOL_WEIGHT = 4.0
 """Of a symbol that the query, as a whole, names."""
+LOOKED_AHEAD = 25
 
 
 @dataclass(slots=True)
@@ -39,12 +40,24 @@ class Fused:
     """How the query names the row's document, section or symbol, by ref."""
     evidence: Mapping[int, float] = field(default_factory=dict)
     """How surely it does."""
-    fields_of: Callable[[Sequence[int]], Mapping[int, Mapping[int, str]]] = lambda refs: {}
-    """The units of the question that rows hold, and where."""
+    held: Callable[[Sequence[int]], Mapping[int, Mapping[int, str]]] = lambda refs: {}
+    """The units of the question that rows hold, and where; ``fields_of`` asks it once for the rows that are shown."""
     dropped: Mapping[int, Candidate] = field(default_factory=dict)
     """Side documents that left the answer because it names another document."""
     texts: Mapping[int, Winner] = field(default_factory=dict)
     """Rows whose text was read already, by ref."""
+    _fields: dict[int, Mapping[int, str]] = field(default_factory=dict)
+
+    def fields_of(self, rows: Sequence[Candidate]) -> Mapping[int, Mapping[int, str]]:
+        """The units of the question that rows hold, and where, by ref. To look through the postings costs the same for
+        one row as for a page of them, so the first ones are looked up with the first that is asked for."""
+        missing = [row.ref for row in rows if row.ref not in self._fields]
+        if missing:
+            ahead = [] if self._fields else [row.ref for row in self.order[:LOOKED_AHEAD]]
+            wanted = list(dict.fromkeys([*missing, *ahead]))
+            found = self.held(wanted)
+            self._fields.update((ref, found.get(ref, {})) for ref in wanted)
+        return self._fields
 
 
 @dataclass(slots=True)
@@ -124,8 +137,9 @@ def _fused(streams: Streams, pool: _Pool) -> Fused:
         ],
         np.float64,
     )
-    documents: dict[UUID, int] = {}
-    owners = np.array([documents.setdefault(one.document_id, len(documents)) for one in candidates], np.int64)
+    # Ids hash slowly, their numbers do not.
+    documents: dict[int, int] = {}
+    owners = np.array([documents.setdefault(one.document_id.int, len(documents)) for one in candidates], np.int64)
     standings = Standings.of(index, places.sums, owners, factors)
     _in_order_of_names(standings, places, classes, candidates)
     ordered = [candidates[at] for at in standings.order(ties, [one.canonical for one in candidates], places.held)]

@@ -80,10 +80,9 @@ class _DocumentShelf:
     def candidate(self, row: Sequence[Any], label: str, source: UUID) -> Candidate:
         _, store, ref, id, document, title, path, kind, index, line, headings, copy, _, front, _, _ = row
         status, priority, canonical = _front(orjson.loads(front)) if front else _PLAIN
-        kind = KIND_OF.get(kind, kind)
-        return Candidate(
-            ref, id, store, document, source, label, title, path, kind, index, line, tuple(headings), copy,
-            is_side(path), status, priority, canonical,
+        return Candidate._make(
+            (ref, id, store, document, source, label, title, path, KIND_OF.get(kind, kind), index, line,
+             tuple(headings), copy, is_side(path), status, priority, canonical, None)
         )  # fmt: skip
 
     def winner(self, row: Sequence[Any], source: SourceRef, language: str) -> Found:

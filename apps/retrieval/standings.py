@@ -24,32 +24,29 @@ def tie_break(candidate: Candidate) -> tuple[str, str, str, int, str]:
 
 
 class Ties:
-    """The place of each candidate by source, path and place: made only when equal scores ask for it."""
+    """Rows in order; those of equal scores, and only those, by source, path and place."""
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self._candidates = candidates
-        self._ranks: NDArray[np.int64] | None = None
-
-    @property
-    def ranks(self) -> NDArray[np.int64]:
-        if self._ranks is None:
-            order = sorted(range(len(self._candidates)), key=lambda at: tie_break(self._candidates[at]))
-            self._ranks = np.empty(len(order), np.int64)
-            self._ranks[order] = np.arange(len(order))
-        return self._ranks
 
     def sorted(self, places: NDArray[np.int64], *worth: NDArray[Any]) -> NDArray[np.int64]:
         """``places`` by columns of ``worth``, the largest first, the first column first, then by the ties."""
         if not len(places):
             return places
         columns = [-column[places] for column in reversed(worth)]
-        order = np.lexsort(columns)
+        ordered = places[np.lexsort(columns)]
         equal = np.ones(len(places) - 1, bool)
-        for column in columns:
-            equal &= np.diff(column[order]) == 0
+        for column in worth:
+            equal &= np.diff(column[ordered]) == 0
         if equal.any():
-            order = np.lexsort([self.ranks[places], *columns])
-        return places[order]
+            # Stretches of equal rows: from the first pair of equal neighbours to the last.
+            edges = np.diff(np.concatenate(([0], equal.view(np.int8), [0])))
+            for first, last in zip(
+                np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True
+            ):
+                alike = ordered[first : last + 1].tolist()
+                ordered[first : last + 1] = sorted(alike, key=lambda at: tie_break(self._candidates[at]))
+        return ordered
 
 
 class Places(Mapping[int, "dict[StreamName, tuple[Place, float]]"]):
