@@ -92,6 +92,7 @@ class NodeView(GraphView):
         "GET": Door(
             right="read",
             summary="One node with its edges, their evidence, what has replaced it, and its findings",
+            query=shape.NodeQuery,
             output=shape.GraphNodeDetailOutput,
             tagged=True,
         )
@@ -99,7 +100,10 @@ class NodeView(GraphView):
 
     def get(self, request: Any, uid: str, **names: Any) -> Any:
         reader, graph = self.open()
-        return self.answer(graph, shape.present_detail(node_detail(self.viewer, self.source, reader, graph, uid)))
+        detail = node_detail(
+            self.viewer, self.source, reader, graph, uid, types=self.query["types"], most=self.query["edges"]
+        )
+        return self.answer(graph, shape.present_detail(detail))
 
 
 class NeighbourhoodView(GraphView):

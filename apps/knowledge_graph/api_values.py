@@ -10,6 +10,8 @@ from rest_framework import serializers
 from apps.access.rest.strict import Boolean, Choice, Integer, Listed, ListQuery, Number, StrictSerializer, Text
 from apps.indexing.findings import SEVERITIES
 from apps.knowledge_graph.describing import (
+    EDGES,
+    MOST_EDGES,
     MOST_PICTURE_EDGES,
     MOST_PICTURE_NODES,
     PICTURE_EDGES,
@@ -25,7 +27,8 @@ from apps.knowledge_graph.models import GraphRevision
 from apps.knowledge_graph.naming_sources import source_word
 from apps.knowledge_graph.reader import SeenEdge, SeenNode
 from apps.knowledge_graph.vocabulary import EDGE_TYPES, NODE_TYPES, PROVENANCES, STATUSES, UNKNOWN
-from apps.knowledge_graph.walking.around import EDGES, MOST_NODES, NODES
+from apps.knowledge_graph.walking.around import EDGES as EDGES_AROUND
+from apps.knowledge_graph.walking.around import MOST_NODES, NODES
 
 DIRECTIONS = ("both", "out", "in")
 
@@ -44,6 +47,13 @@ class NodesQuery(ListQuery):
     q = Text(max_length=200, default="", query_text=True, help_text="Part of a label or slug, taken literally.")
 
 
+class NodeQuery(StrictSerializer):
+    """Which edges of the node, and how many in each direction."""
+
+    types = _types(EDGE_TYPES, "Edge types; none: all.")
+    edges = Integer(min_value=1, max_value=MOST_EDGES, default=EDGES, help_text="At most so many in each direction.")
+
+
 class AroundQuery(StrictSerializer):
     """How far around a node, over which edges."""
 
@@ -54,7 +64,7 @@ class AroundQuery(StrictSerializer):
     status = _types(STATUSES, "Statuses of the nodes met; none: all.")
     inferred = Boolean(default=False, help_text="Proposed edges too.")
     nodes = Integer(min_value=1, max_value=MOST_NODES, default=NODES)
-    edges = Integer(min_value=1, max_value=EDGES, default=EDGES)
+    edges = Integer(min_value=1, max_value=EDGES_AROUND, default=EDGES_AROUND)
 
 
 class PathQuery(StrictSerializer):
@@ -140,10 +150,11 @@ class GraphEvidenceOutput(serializers.Serializer[Any]):
 
 
 class GraphShownEdgeOutput(GraphEdgeOutput):
-    """An edge with its other end and its evidence, the strongest first."""
+    """An edge with its other end and its evidence, the strongest first. ``evidence_total``: shown or not."""
 
     other = GraphNodeOutput()
     evidence = GraphEvidenceOutput(many=True)
+    evidence_total = serializers.IntegerField()
 
 
 class GraphFindingOutput(serializers.Serializer[Any]):
@@ -177,7 +188,8 @@ class GraphCrossLinkOutput(serializers.Serializer[Any]):
 
 
 class GraphNodeDetailOutput(GraphNodeOutput):
-    """A node with its header values, its edges and their evidence, what has replaced it, and its findings."""
+    """A node with its header values, its edges and their evidence, what has replaced it, and its findings. The heaviest
+    edges are there; the totals count all that the caller sees of the types asked for."""
 
     path = serializers.CharField()
     document_id = serializers.UUIDField(allow_null=True)
@@ -185,6 +197,8 @@ class GraphNodeDetailOutput(GraphNodeOutput):
     header_state = serializers.CharField()
     outgoing = GraphShownEdgeOutput(many=True)
     incoming = GraphShownEdgeOutput(many=True)
+    outgoing_total = serializers.IntegerField()
+    incoming_total = serializers.IntegerField()
     cross_source_links = GraphCrossLinkOutput(many=True)
     newest = GraphNodeOutput(many=True)
     in_circle = serializers.BooleanField()
@@ -289,6 +303,7 @@ def _present_shown(shown: ShownEdge) -> dict[str, Any]:
         **present_edge(shown.edge),
         "other": present_node(shown.other),
         "evidence": [_present_evidence(row) for row in shown.evidence],
+        "evidence_total": shown.places,
     }
 
 
@@ -310,6 +325,8 @@ def present_detail(detail: NodeDetail) -> dict[str, Any]:
         "header_state": detail.header_state,
         "outgoing": [_present_shown(each) for each in detail.outgoing],
         "incoming": [_present_shown(each) for each in detail.incoming],
+        "outgoing_total": detail.degrees[0],
+        "incoming_total": detail.degrees[1],
         "cross_source_links": [
             {
                 "raw": link.raw,

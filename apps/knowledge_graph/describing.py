@@ -16,7 +16,7 @@ from apps.knowledge_graph.reader import Overlay, Reader, SeenEdge, SeenNode, edg
 from apps.knowledge_graph.resolution import evidence_order
 from apps.knowledge_graph.storing.rows import evidence_row, occurrence_value
 from apps.knowledge_graph.values import EvidenceValue
-from apps.knowledge_graph.vocabulary import EDGE_TYPES
+from apps.knowledge_graph.vocabulary import EDGE_TYPES, strength_sql
 from apps.knowledge_graph.walks import Filters, Newest, edges_between, newest
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 PICTURE_NODES, PICTURE_EDGES = 150, 400
 MOST_PICTURE_NODES, MOST_PICTURE_EDGES = 500, 1500
+EDGES, MOST_EDGES = 100, 400
+"""Edges that are shown of a node in each direction."""
+EVIDENCE = 20
+"""Places that are shown of an edge, the strongest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,8 @@ class ShownEdge:
     edge: SeenEdge
     other: SeenNode
     evidence: tuple[ShownEvidence, ...]
+    places: int
+    """How many places say so, shown or not."""
 
     @property
     def by_page_types(self) -> bool:
@@ -113,7 +119,9 @@ class ShownEdge:
 
 @dataclass(frozen=True, slots=True)
 class NodeDetail:
-    """A node with everything a reader may know of it. ``header`` is empty while it dangles."""
+    """A node with what a reader may know of it. ``header`` is empty while it dangles. Of its edges the best are there,
+    in the order of walks, sorted by type and uid; ``degrees`` say how many begin and end here within the types asked
+    for."""
 
     node: SeenNode
     path: str
@@ -122,26 +130,46 @@ class NodeDetail:
     header_state: str
     outgoing: tuple[ShownEdge, ...]
     incoming: tuple[ShownEdge, ...]
+    degrees: tuple[int, int]
     cross_links: tuple[CrossLink, ...]
     newest: Newest | None
     findings: tuple[Mapping[str, Any], ...] = field(default=())
 
 
+_OF_EDGE = "v.source_id = e.source_id AND v.edge_uid = e.edge_uid AND v.page_id <> ALL(%(laid_over)s)"
+_ONE_WAY = (
+    "(SELECT * FROM {edges} e WHERE e.source_id = %(source)s AND e.{at} = %(uid)s"
+    " AND (cardinality(%(types)s::text[]) = 0 OR e.edge_type = ANY(%(types)s::text[]))"
+    " ORDER BY e.walk_weight DESC, e.walk_rank, e.{other} LIMIT %(most)s)"
+)
 _EDGES_OF_ONE = (
-    "SELECT e.source_id, e.edge_uid, e.from_uid, e.to_uid, e.edge_type, e.weight, e.provenance, e.type_source,"
+    "SELECT e.source_id, e.edge_uid, e.from_uid, e.to_uid, e.edge_type, e.weight, e.provenance, e.type_source,"  # noqa: S608
     " e.payload, n.node_uid, n.node_type, n.label, n.status, n.priority, n.page_id, n.dangling,"
+    f" (SELECT count(*) FROM kb_evidence v WHERE {_OF_EDGE}) AS places,"
     " (SELECT json_agg(json_build_object('path', p.path, 'line', v.line, 'column', v.\"column\", 'raw', v.raw,"
     " 'provenance', v.provenance, 'stated', v.stated_type, 'section', v.heading_path, 'anchor', v.anchor,"
-    " 'label', v.label, 'embed', v.embed)) FROM kb_evidence v JOIN kb_pages p ON p.id = v.page_id"
-    " WHERE v.source_id = e.source_id AND v.edge_uid = e.edge_uid AND v.page_id <> ALL(%(laid_over)s)) AS evidence"
-    " FROM {edges} e JOIN {nodes} n ON n.source_id = e.source_id AND n.node_uid ="
-    " CASE WHEN e.from_uid = %(uid)s THEN e.to_uid ELSE e.from_uid END"
-    " WHERE e.source_id = %(source)s AND (e.from_uid = %(uid)s OR e.to_uid = %(uid)s)"
+    f" 'label', v.label, 'embed', v.embed)) FROM (SELECT * FROM kb_evidence v WHERE {_OF_EDGE}"
+    f' ORDER BY {strength_sql("stated_type IS NOT NULL")}, v.line, v."column" LIMIT %(places)s) v'
+    " JOIN kb_pages p ON p.id = v.page_id) AS evidence"
+    f" FROM ({_ONE_WAY.replace('{at}', 'from_uid').replace('{other}', 'to_uid')} UNION ALL"
+    f" {_ONE_WAY.replace('{at}', 'to_uid').replace('{other}', 'from_uid')}) e"
+    " JOIN {nodes} n ON n.source_id = e.source_id"
+    " AND n.node_uid = CASE WHEN e.from_uid = %(uid)s THEN e.to_uid ELSE e.from_uid END"
 )
 
 
-def node_detail(viewer: Viewer, source: Source, reader: Reader, graph: GraphSource | None, uid: str) -> NodeDetail:
-    """One node. Raises NotFound alike for hidden, purged and invented uids that nothing in view links."""
+def node_detail(
+    viewer: Viewer,
+    source: Source,
+    reader: Reader,
+    graph: GraphSource | None,
+    uid: str,
+    *,
+    types: Sequence[str] = (),
+    most: int = EDGES,
+) -> NodeDetail:
+    """One node, with at most ``most`` edges of ``types`` (none: of all) in each direction. Raises NotFound alike for
+    hidden, purged and invented uids that nothing in view links."""
     if graph is None:
         raise NotFound
     rows = reader.rows(
@@ -159,17 +187,29 @@ def node_detail(viewer: Viewer, source: Source, reader: Reader, graph: GraphSour
     row = rows[0]
     node = node_of(row)
     overlay = reader.overlays.get(graph.pk) or Overlay()
-    edges = reader.rows(_EDGES_OF_ONE, source=graph.pk, uid=uid, laid_over=list(overlay.pages))
+    edges = reader.rows(
+        _EDGES_OF_ONE,
+        source=graph.pk,
+        uid=uid,
+        laid_over=list(overlay.pages),
+        types=list(types),
+        most=most,
+        places=EVIDENCE,
+    )
     laid_over = _laid_over_evidence(reader, graph, overlay)
     outgoing: list[ShownEdge] = []
     incoming: list[ShownEdge] = []
     for one in edges:
-        evidence = laid_over.get(one["edge_uid"]) or _evidence(_json(one["evidence"]) or [])
-        shown = ShownEdge(edge_of(one), node_of(one), evidence)
+        here = laid_over.get(one["edge_uid"], ())
+        evidence = here[:EVIDENCE] or _evidence(_json(one["evidence"]) or [])
+        shown = ShownEdge(edge_of(one), node_of(one), evidence, len(here) or one["places"])
         (outgoing if shown.edge.from_uid == uid else incoming).append(shown)
     rank = {name: place for place, name in enumerate(EDGE_TYPES)}
     for shown_edges in (outgoing, incoming):
         shown_edges.sort(key=lambda each: (rank[each.edge.edge_type], each.other.uid))
+    degrees = (len(outgoing), len(incoming))
+    if max(degrees) >= most:
+        degrees = reader.degrees(graph.pk, uid, types)
     findings = _json(row["findings"]) or []
     if overlay.pages and node.page is not None:
         # Stored findings know of the trash; this reader does not.
@@ -194,6 +234,7 @@ def node_detail(viewer: Viewer, source: Source, reader: Reader, graph: GraphSour
         row["header_state"] or "",
         tuple(outgoing),
         tuple(incoming),
+        degrees,
         cross_links(viewer, _json(row["crossing"]) or []),
         newest(reader, [(graph.pk, uid)]).get((graph.pk, uid)),
         tuple(findings),

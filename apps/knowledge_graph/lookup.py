@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from apps.access.errors import NotFound
 from apps.knowledge_graph.models import CanonicalPage, GraphSource
 from apps.knowledge_graph.naming import wanted_by_name
-from apps.knowledge_graph.reader import Reader, SeenEdge, SeenNode
+from apps.knowledge_graph.reader import Reader, SeenEdge, SeenNode, edge_of
 from apps.knowledge_graph.vocabulary import INVALIDATED_BY, SUPERSEDES
 
 LONGEST_NAME = 1024
 MOST_IN_CHAIN = 200
+MOST_EDGES_OF_CHAINS = 1000
 NOT_IN_FORCE = frozenset({"draft", "archived"})
 _LINES = re.compile(r":\d+(?:-\d+)?$")
 
@@ -59,7 +60,8 @@ def chain_of(reader: Reader, graph: GraphSource, start: SeenNode) -> Chain:
     edges: dict[str, SeenEdge] = {}
     truncated = False
     while frontier:
-        found = [edge for edge in reader.edges_at(graph.pk, frontier) if _tells(edge)]
+        found = _edges_of_chains(reader, graph, frontier)
+        truncated = truncated or len(found) > MOST_EDGES_OF_CHAINS
         frontier = set()
         for edge in found:
             edges[edge.uid] = edge
@@ -86,8 +88,20 @@ def chain_of(reader: Reader, graph: GraphSource, start: SeenNode) -> Chain:
     return Chain(tuple(nodes[uid] for uid in order), current, tuple(kept), frozenset(circle), truncated)
 
 
-def _tells(edge: SeenEdge) -> bool:
-    return edge.edge_type in (SUPERSEDES, INVALIDATED_BY) and edge.provenance != "inferred"
+def _edges_of_chains(reader: Reader, graph: GraphSource, uids: Iterable[str]) -> list[SeenEdge]:
+    """Written edges of supersession at these nodes, by uid; more than `MOST_EDGES_OF_CHAINS` when some are left out."""
+    part = (
+        "(SELECT * FROM {edges} e WHERE e.source_id = %(source)s AND e.{at} = ANY(%(uids)s)"
+        " AND e.edge_type = '{type}' AND e.provenance <> 'inferred' ORDER BY e.from_uid, e.to_uid LIMIT %(most)s)"
+    )
+    parts = [
+        part.replace("{at}", at).replace("{type}", type_)
+        for type_ in (SUPERSEDES, INVALIDATED_BY)
+        for at in ("from_uid", "to_uid")
+    ]
+    rows = reader.rows(" UNION ALL ".join(parts), source=graph.pk, uids=list(uids), most=MOST_EDGES_OF_CHAINS + 1)
+    found = {edge.uid: edge for edge in map(edge_of, rows)}
+    return [found[uid] for uid in sorted(found)][: MOST_EDGES_OF_CHAINS + 1]
 
 
 def _old_and_new(edge: SeenEdge) -> tuple[str, str]:

@@ -103,6 +103,11 @@ class EdgeLine:
     def id(self) -> str:
         return edge_id(self.shown.edge.uid)
 
+    @property
+    def more(self) -> int:
+        """Places that are not shown."""
+        return self.shown.places - len(self.places)
+
 
 def edge_id(uid: str) -> str:
     """The id of an edge on a page: what is written in slugs is not all allowed there."""

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from apps.access.viewers import Viewer
 
 
+LINKS = 50
+"""Links to a plain document that are shown; of a page, edges in each direction."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlainLink:
     """A page that links a plain document."""
@@ -36,6 +40,8 @@ class Panel:
     detail: NodeDetail | None
     why_not: str = ""
     linked_by: Sequence[PlainLink] = field(default=())
+    links: int = 0
+    """How many links there are, shown or not."""
 
 
 def panel(viewer: Viewer, source: Source, *, document: UUID, path: str) -> Panel | None:
@@ -47,7 +53,7 @@ def panel(viewer: Viewer, source: Source, *, document: UUID, path: str) -> Panel
     node = reader.node(graph.pk, page.uid) if page is not None else None
     if page is not None and node is not None and node.page == page.pk:
         try:
-            return Panel(node_detail(viewer, source, reader, graph, page.uid))
+            return Panel(node_detail(viewer, source, reader, graph, page.uid, most=LINKS))
         except NotFound:
             return Panel(None)
     if page is not None:
@@ -63,4 +69,5 @@ def panel(viewer: Viewer, source: Source, *, document: UUID, path: str) -> Panel
         .select_related("page")
         .order_by("page__path", "line", "column")
     )
-    return Panel(None, why, [PlainLink(row.page.uid, row.page.label, row.page.path, row.line, row.raw) for row in rows])
+    shown = [PlainLink(row.page.uid, row.page.label, row.page.path, row.line, row.raw) for row in rows[:LINKS]]
+    return Panel(None, why, shown, rows.count() if len(shown) == LINKS else len(shown))

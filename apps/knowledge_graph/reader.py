@@ -154,6 +154,9 @@ _ADDED_EDGES = (
 )
 
 
+_OF_TYPES = " AND e.edge_type = ANY(%(types)s::text[])"
+
+
 class Reader:
     """One reader's graph of some sources, for the time of one request."""
 
@@ -216,15 +219,31 @@ class Reader:
         )
         return [edge_of(row) for row in rows]
 
-    def edges_at(self, source: int, uids: Iterable[str]) -> list[SeenEdge]:
-        """Edges that begin or end at one of ``uids``."""
+    def edges_at(
+        self, source: int, uid: str, *, outward: bool, types: Sequence[str] = (), limit: int
+    ) -> list[SeenEdge]:
+        """The first edges that begin (``outward``) or end at a node, in the order of walks."""
+        at, other = ("from_uid", "to_uid") if outward else ("to_uid", "from_uid")
         rows = self.rows(
-            "SELECT * FROM {edges} e WHERE e.source_id = %(source)s"
-            " AND (e.from_uid = ANY(%(uids)s) OR e.to_uid = ANY(%(uids)s))",
+            f"SELECT * FROM {{edges}} e WHERE e.source_id = %(source)s AND e.{at} = %(uid)s"  # noqa: S608 - constants
+            f"{_OF_TYPES if types else ''} ORDER BY e.walk_weight DESC, e.walk_rank, e.{other} LIMIT %(limit)s",
             source=source,
-            uids=list(uids),
+            uid=uid,
+            types=list(types),
+            limit=limit,
         )
-        return sorted(map(edge_of, rows), key=lambda edge: (edge.from_uid, edge.to_uid, edge.edge_type))
+        return [edge_of(row) for row in rows]
+
+    def degrees(self, source: int, uid: str, types: Sequence[str] = ()) -> tuple[int, int]:
+        """How many edges begin at a node, and how many end there."""
+        count = "(SELECT count(*) FROM {edges} e WHERE e.source_id = %(source)s AND e.{at} = %(uid)s{types})"
+        parts = (
+            count.replace("{at}", at).replace("{types}", _OF_TYPES if types else "") for at in ("from_uid", "to_uid")
+        )
+        (row,) = self.rows(
+            "SELECT {} AS outgoing, {} AS incoming".format(*parts), source=source, uid=uid, types=list(types)
+        )
+        return row["outgoing"], row["incoming"]
 
     def evidence(self, source: int, edge_uids: Iterable[str]) -> dict[str, list[Evidence]]:
         """Evidence of these edges, as unsaved rows where the trash makes it differ from the stored ones."""

@@ -166,11 +166,18 @@ def walk_rank(edge_type: str, provenance: str, type_source: str) -> int:
 
 
 _STRENGTHS = {name: strength(name, stated=False) for name in PROVENANCES}
+
+
+def strength_sql(stated: str) -> str:
+    """`strength` for the database; ``stated`` is the condition that a type is written."""
+    ranks = " ".join(f"WHEN '{name}' THEN {rank}" for name, rank in _STRENGTHS.items())
+    return f"CASE WHEN provenance = 'wikilink' AND {stated} THEN 3 ELSE CASE provenance {ranks} END END"
+
+
 WALK_RANK_SQL = (
     "10 * CASE edge_type "
     + " ".join(f"WHEN '{name}' THEN {rank}" for name, rank in TYPE_RANK.items())
-    + " END + CASE WHEN provenance = 'wikilink' AND type_source = 'authored' THEN 3 ELSE CASE provenance "
-    + " ".join(f"WHEN '{name}' THEN {rank}" for name, rank in _STRENGTHS.items())
-    + " END END"
+    + " END + "
+    + strength_sql("type_source = 'authored'")
 )
 """`walk_rank` for the database, over the columns of an edge."""

@@ -18,6 +18,7 @@ from apps.collections.models import Collection, Document
 from apps.collections.trash import trash_document
 from apps.jobs.worker import drain
 from apps.knowledge_graph import layout
+from apps.knowledge_graph.panel import panel
 from apps.knowledge_graph.storing.rebuild import rebuild
 from tests.knowledge_graph.pages_of_texts import WORKED_EXAMPLE, page_text
 from tests.knowledge_graph.test_stored_projection import write
@@ -64,6 +65,42 @@ def test_graph_fact_07_node_detail(fill: Any, olga: Any) -> None:
     ]
     assert [node["uid"] for node in get(olga, collection, "nodes/dec-cache-v1")["newest"]] == ["dec-cache-v2"]
     assert [edge["type"] for edge in get(olga, collection, "nodes/book")["incoming"]] == ["documented_by"]
+
+
+def test_graph_of_a_hub_some_edges_are_shown_and_all_counted(fill: Any, olga: Any) -> None:
+    spoke = [page_text(f"s{number:03}", "[[hub]]", uses="[hub]" if number < 7 else "[]") for number in range(130)]
+    hub = page_text("hub", "[[s001]] [[s002]]")
+    collection = fill({"hub.md": hub, **{f"s{number:03}.md": text for number, text in enumerate(spoke)}})
+    detail = get(olga, collection, "nodes/hub")
+    assert (len(detail["incoming"]), detail["incoming_total"]) == (100, 137)
+    assert (len(detail["outgoing"]), detail["outgoing_total"]) == (2, 2)
+    few = get(olga, collection, "nodes/hub?edges=5&types=uses")
+    assert [edge["other"]["uid"] for edge in few["incoming"]] == ["s000", "s001", "s002", "s003", "s004"]
+    assert (few["incoming_total"], few["outgoing_total"]) == (7, 0)
+    for number in range(10):
+        trash_document(document=Document.objects.get(source_key=f"s{number:03}.md"), by=olga)
+    assert get(olga, collection, "nodes/hub")["incoming_total"] == 120
+    assert get(olga, collection, "nodes/hub?edges=0", 400)["field"] == "edges"
+    body = client_of(olga).get(f"/graph/collection/{collection.pk}?focus=hub").content.decode()
+    assert "100 of 120 shown" in body
+
+
+def test_graph_of_an_edge_said_often_the_strongest_places_are_shown(fill: Any, olga: Any) -> None:
+    collection = fill({"a.md": page_text("a", "[[b]] \n" * 40, related="[b]"), "b.md": page_text("b")})
+    [edge] = get(olga, collection, "nodes/b")["incoming"]
+    assert (len(edge["evidence"]), edge["evidence_total"]) == (20, 41)
+    assert edge["evidence"][0]["provenance"] == "frontmatter_related"
+    lines = [place["line"] for place in edge["evidence"][1:]]
+    assert lines == sorted(lines)
+    assert "and 21 more places" in client_of(olga).get(f"/graph/collection/{collection.pk}?focus=b").content.decode()
+
+
+def test_graph_panel_of_a_plain_document_that_many_name(fill: Any, olga: Any) -> None:
+    pages = {f"s{number:03}.md": page_text(f"s{number:03}", "[plain](plain.md)") for number in range(60)}
+    collection = fill({**pages, "plain.md": "# Plain\n"})
+    found = panel(olga, collection, document=Document.objects.get(source_key="plain.md").pk, path="plain.md")
+    assert found is not None
+    assert (len(found.linked_by), found.links) == (50, 60)
 
 
 def test_graph_node_detail_is_few_queries(fill: Any, olga: Any) -> None:

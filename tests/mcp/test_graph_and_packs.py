@@ -65,6 +65,21 @@ def test_api_fact_49_neighbours_of_hidden_sources_are_not_counted(land: Land) ->
     assert after.meta["degree"] == {"out": 1, "in": 0}
 
 
+def test_api_fact_49_of_a_hub_some_relations_are_told_and_all_counted(land: Land) -> None:
+    land.upload(land.glossary, "decisions/hub.md", page("hub", text="See [[s1]].\n"))
+    for number in range(8):
+        land.upload(land.glossary, f"decisions/s{number}.md", page(f"s{number}", text="See [[hub]].\n"))
+    shelf = str(land.glossary.pk)
+    said = land.agent("otto").call("graph", collection=shelf, node="hub", view="node", limit=3)
+    assert said.meta["degree"] == {"out": 1, "in": 8}
+    assert said.meta["truncated"]
+    assert len(said.meta["edges"]) == 3
+    assert "1 relations out, 8 in; 3 of them shown" in said.text
+    inward = land.agent("otto").call("graph", collection=shelf, node="hub", view="node", direction="in", limit=20)
+    assert len(inward.meta["edges"]) == 8
+    assert not inward.meta["truncated"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -73,17 +73,18 @@ def _neighbourhood(call: Call, source: Any) -> Reply:
 
 def _node(call: Call, source: Any) -> Reply:
     reader, held, node = _opened(call, source)
-    edges = [
-        edge for edge in reader.edges_at(held.pk, [node.uid]) if not call["types"] or edge.edge_type in call["types"]
-    ]
-    outward = [edge for edge in edges if edge.from_uid == node.uid]
-    inward = [edge for edge in edges if edge.from_uid != node.uid]
-    wanted = {"both": [*outward, *inward], "out": outward, "in": inward}[call["direction"]]
-    shown = wanted[: call["limit"]]
+    types = tuple(call["types"] or ())
+    outgoing, incoming = reader.degrees(held.pk, node.uid, types)
+    total = {"both": outgoing + incoming, "out": outgoing, "in": incoming}[call["direction"]]
+    shown: list[SeenEdge] = []
+    for outward, direction in ((True, "out"), (False, "in")):
+        room = call["limit"] - len(shown)
+        if call["direction"] in ("both", direction) and room > 0:
+            shown += reader.edges_at(held.pk, node.uid, outward=outward, types=types, limit=room)
     others = reader.nodes(held.pk, {uid for edge in shown for uid in (edge.from_uid, edge.to_uid)} | {node.uid})
     nodes = [node, *(others[uid] for uid in sorted(others) if uid != node.uid)]
     reply = _picture(
-        call, reader, held, nodes, shown, truncated=len(shown) < len(wanted), title=_named(node)
+        call, reader, held, nodes, shown, truncated=len(shown) < total, title=_named(node)
     )  # fmt: skip
     page = reader.pages([node.page]).get(node.page) if node.page is not None else None
     facts = []
@@ -99,9 +100,10 @@ def _node(call: Call, source: Any) -> Reply:
     if replaced is not None:
         ends = ", ".join(_named(met.node) for met in replaced.ends)
         facts.append("superseded in a cycle: there is no newest page." if replaced.cycle else f"superseded by: {ends}")
-    facts.append(f"{len(outward)} relations out, {len(inward)} in")
+    shown_of = f"; {len(shown)} of them shown" if len(shown) < total else ""
+    facts.append(f"{outgoing} relations out, {incoming} in{shown_of}")
     reply.blocks = [reply.blocks[0], "\n".join(facts), *reply.blocks[1:]]
-    reply.meta |= {"degree": {"out": len(outward), "in": len(inward)}}
+    reply.meta |= {"degree": {"out": outgoing, "in": incoming}}
     return reply
 
 
