@@ -1,19 +1,26 @@
-"""The rule of reading as SQL that is compiled once. Compiling it anew costs more than a whole search.
+"""SQL that is compiled once. Compiling a reading rule anew costs more than a whole search, and a look-up by key several
+times what its row costs.
 
-SECURITY: nothing is decided here. The SQL is that of ``visible_to``, made for a stand-in of the same standing, and the
+SECURITY: nothing is decided here. The SQL is that of the queryset, made for a stand-in of the same standing, and the
 viewer's own key is bound in place of the stand-in's. This holds as long as a rule knows of its viewer no more than the
 standing and the key, which a test compares for every persona.
 """
 
 from __future__ import annotations
 
+import datetime
 import functools
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser, Group
 from django.core.exceptions import EmptyResultSet
+from django.db import connection, models
+from django.db.models import Q
+from django.db.models.expressions import RawSQL
 
 from apps.access import rules
 from apps.access.viewers import GroupViewer
@@ -22,29 +29,23 @@ if TYPE_CHECKING:
     from apps.access.sources import Source
     from apps.access.viewers import Viewer
 
+M = TypeVar("M", bound=models.Model)
+
 _USER = uuid.UUID("5ca1ab1e-0000-4000-8000-000000000000")
 _GROUP = -1_597_463_007
 NONE = "SELECT NULL::uuid WHERE false"
+MARK_OF_ID = uuid.UUID("5ca1ab1e-0000-4000-8000-000000000001")
+"""Stands in for the key of a row."""
+MARK_OF_NOW = datetime.datetime(2000, 1, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
+"""Stands in for the moment of a call."""
 
 
 def readable_ids(model: type[Source], viewer: Viewer, *, evaluation: bool = False) -> tuple[str, tuple[Any, ...]]:
     """A SELECT of the ids of the sources of one kind that ``viewer`` may read (of ``evaluation`` sets, those alone),
     and its values. Raises TypeError for what is no viewer.
     """
-    if isinstance(viewer, GroupViewer):
-        sql, params = _template(model, "group", evaluation)
-        return sql, tuple(viewer.group.pk if value == _GROUP else value for value in params)
-    standing = (
-        "administrator"
-        if rules.is_administrator(viewer)
-        else "person"
-        if rules.is_signed_in(viewer)
-        else "anybody"
-        if rules.may_look_around(viewer)
-        else ""
-    )
-    sql, params = _template(model, standing, evaluation)
-    return sql, tuple(viewer.pk if value == _USER else value for value in params)
+    sql, params = _template(model, _standing(viewer), evaluation)
+    return sql, tuple(_own(value, viewer) for value in params)
 
 
 @functools.lru_cache(maxsize=100)
@@ -59,6 +60,147 @@ def _template(model: type[Source], standing: str, evaluation: bool) -> tuple[str
     except EmptyResultSet:
         return NONE, ()
     return sql, tuple(params)
+
+
+class Rows(Generic[M]):
+    """The instances of a queryset that is always asked with other values.
+
+    ``make`` builds the queryset from ``marks``, which stand in for the values of a call: each must be of a value that
+    occurs nowhere else in it, and must reach the statement unchanged (``key_among`` for a list). ``related`` names a
+    foreign key that is loaded along. Whole rows only: no ``defer``, no ``values``.
+    """
+
+    def __init__(self, make: Callable[..., Any], *marks: Any, related: str = "") -> None:
+        self._make, self._marks, self._related = make, marks, related
+        self._compiled: _Compiled | None = None
+
+    def all(self, *values: Any) -> list[M]:
+        """With ``values`` in place of the marks, in the order of the queryset."""
+        if self._compiled is None:
+            self._compiled = _compile(self._make(*self._marks), self._marks, self._related)
+        return self._compiled.all(values)
+
+    def first(self, *values: Any) -> M | None:
+        """For querysets of at most one row."""
+        return next(iter(self.all(*values)), None)
+
+
+class ReadableRows(Generic[M]):
+    """As ``Rows``, of what a viewer may read: ``make`` takes the viewer before the marks."""
+
+    def __init__(self, make: Callable[..., Any], *marks: Any) -> None:
+        self._make, self._marks = make, marks
+        self._by_standing: dict[str, _Compiled] = {}
+
+    def all(self, viewer: Viewer, *values: Any) -> list[M]:
+        """With ``values`` in place of the marks. Raises TypeError for what is no viewer."""
+        standing = _standing(viewer)
+        if not standing:
+            return []
+        compiled = self._by_standing.get(standing)
+        if compiled is None:
+            rows = self._make(_stand_in(standing), *self._marks)
+            compiled = self._by_standing[standing] = _compile(rows, (*self._marks, _USER, _GROUP))
+        own = (None, viewer.group.pk) if isinstance(viewer, GroupViewer) else (viewer.pk, None)
+        return compiled.all((*values, *own))
+
+    def first(self, viewer: Viewer, *values: Any) -> M | None:
+        """For querysets of at most one row."""
+        return next(iter(self.all(viewer, *values)), None)
+
+
+def key_among(mark: Any) -> Q:
+    """The rows whose UUID key is in the list that takes the place of ``mark``."""
+    return Q(pk__in=RawSQL("SELECT unnest(%s::uuid[])", [mark]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """How the columns of one model become its instance."""
+
+    model: type[models.Model]
+    names: tuple[str, ...]
+    converted: tuple[tuple[int, Any], ...]
+
+    def instance(self, values: Sequence[Any]) -> Any:
+        given = list(values)
+        for place, field in self.converted:
+            given[place] = field.from_db_value(given[place], field.cached_col, connection)
+        return self.model.from_db(connection.alias, self.names, given)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """``holes`` are the places among ``params`` that take a value of the call, each with which one."""
+
+    sql: str
+    params: tuple[Any, ...]
+    holes: tuple[tuple[int, int], ...]
+    table: _Table
+    annotations: tuple[str, ...]
+    joined: tuple[models.Field[Any, Any], _Table] | None
+
+    def all(self, values: Sequence[Any]) -> list[Any]:
+        if not self.sql:
+            return []
+        given = list(self.params)
+        for place, number in self.holes:
+            given[place] = values[number]
+        with connection.cursor() as cursor:
+            cursor.execute(self.sql, given)
+            return [self._instance(row) for row in cursor.fetchall()]
+
+    def _instance(self, row: Sequence[Any]) -> Any:
+        width = len(self.table.names)
+        found = self.table.instance(row[:width])
+        for place, name in enumerate(self.annotations, width):
+            setattr(found, name, row[place])
+        if self.joined is not None:
+            key: Any = self.joined[0]
+            there = getattr(found, key.attname) is not None
+            key.set_cached_value(found, self.joined[1].instance(row[width:]) if there else None)
+        return found
+
+
+def _compile(rows: models.QuerySet[Any], marks: Sequence[Any], related: str = "") -> _Compiled:
+    table = _table(rows.model)
+    joined = None
+    if related:
+        key: Any = rows.model._meta.get_field(related)
+        joined = (key, _table(key.related_model))
+        rows = rows.select_related(related)
+    annotations = tuple(rows.query.annotations)
+    try:
+        sql, params = rows.query.sql_with_params()
+    except EmptyResultSet:
+        return _Compiled("", (), (), table, (), None)
+    holes = tuple((place, marks.index(value)) for place, value in enumerate(params) if value in marks)
+    return _Compiled(sql, tuple(params), holes, table, annotations, joined)
+
+
+def _table(model: type[models.Model]) -> _Table:
+    fields = model._meta.concrete_fields
+    converted = tuple((place, field) for place, field in enumerate(fields) if hasattr(field, "from_db_value"))
+    return _Table(model, tuple(field.attname for field in fields), converted)
+
+
+def _standing(viewer: Viewer) -> str:
+    """All that a reading rule knows of a viewer besides the key. Raises TypeError for what is no viewer."""
+    if isinstance(viewer, GroupViewer):
+        return "group"
+    if rules.is_administrator(viewer):
+        return "administrator"
+    if rules.is_signed_in(viewer):
+        return "person"
+    return "anybody" if rules.may_look_around(viewer) else ""
+
+
+def _own(value: Any, viewer: Viewer) -> Any:
+    if value == _USER:
+        return viewer.pk  # type: ignore[union-attr]
+    if value == _GROUP:
+        return viewer.group.pk  # type: ignore[union-attr]
+    return value
 
 
 def _stand_in(standing: str) -> Viewer:

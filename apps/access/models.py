@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import uuid
 
 from django.contrib.auth.models import AbstractUser, Group
@@ -87,10 +88,10 @@ class TokenScope(models.TextChoices):
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
-    def live(self) -> ApiTokenQuerySet:
+    def live(self, now: datetime.datetime | None = None) -> ApiTokenQuerySet:
         """Tokens that still open a door, if their user does."""
         return self.filter(revoked_at__isnull=True).filter(
-            models.Q(expires_at__isnull=True) | models.Q(expires_at__gt=timezone.now())
+            models.Q(expires_at__isnull=True) | models.Q(expires_at__gt=now or timezone.now())
         )
 
 

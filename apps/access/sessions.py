@@ -5,6 +5,7 @@ Nothing is cached between requests, so what ends a session, a right or an accoun
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -14,6 +15,8 @@ from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.functional import SimpleLazyObject
+
+from apps.access.compiled import MARK_OF_NOW, Rows
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -38,13 +41,23 @@ class SessionStore(DatabaseStore):
         return row  # type: ignore[no-any-return]
 
     def load(self) -> dict[str, Any]:
-        rows = self.get_model_class().objects.select_related("user")
-        row = rows.filter(session_key=self.session_key, expire_date__gt=timezone.now()).first()
+        row = _session().first(self.session_key, timezone.now())
         if row is None:
             self._session_key = None
             return {}
         self.account = row.user
         return self.decode(row.session_data)
+
+
+@functools.cache
+def _session() -> Rows[Session]:
+    model = SessionStore.get_model_class()
+    return Rows(
+        lambda key, now: model.objects.filter(session_key=key, expire_date__gt=now),
+        "key of the session",
+        MARK_OF_NOW,
+        related="user",
+    )
 
 
 class AccountMiddleware(AuthenticationMiddleware):

@@ -14,6 +14,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from apps.access import audit
+from apps.access.compiled import MARK_OF_NOW, Rows
 from apps.access.errors import Forbidden, Invalid, NotFound
 from apps.access.models import ApiToken, TokenScope
 from apps.access.origin import current_origin
@@ -74,11 +75,19 @@ def create_token(
     return token, text
 
 
+_LIVE: Rows[ApiToken] = Rows(
+    lambda digest, now: ApiToken.objects.live(now).filter(digest=digest, user__is_active=True),
+    "digest of the token",
+    MARK_OF_NOW,
+    related="user",
+)
+
+
 def authenticate(text: str) -> ApiToken | None:
     """The live token with its active user, or None: unknown, expired, revoked and inactive are one answer."""
     if not _FORM.fullmatch(text):
         return None
-    token = ApiToken.objects.live().select_related("user").filter(digest=digest_of(text), user__is_active=True).first()
+    token = _LIVE.first(digest_of(text), timezone.now())
     if token is not None:
         _note_use(token)
     return token

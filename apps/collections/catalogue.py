@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Count, Q, QuerySet
 
+from apps.access.compiled import MARK_OF_ID, ReadableRows, key_among
 from apps.access.errors import NotFound
 from apps.access.querysets import first_or_absent
 from apps.collections.models import Collection, Document, DocumentLink
@@ -29,15 +30,29 @@ def listed(viewer: Viewer, *, search: str = "") -> QuerySet[Any]:
     return counted
 
 
+_BY_ID: ReadableRows[Collection] = ReadableRows(
+    lambda viewer, id: Collection.objects.visible_to(viewer).filter(pk=id), MARK_OF_ID
+)
+_AMONG: ReadableRows[Collection] = ReadableRows(
+    lambda viewer, ids: Collection.objects.visible_to(viewer).filter(key_among(ids)), MARK_OF_ID
+)
+
+
 def collection_at(viewer: Viewer, id: str) -> Collection:
     """By id. Raises NotFound, for what is no id at all too."""
-    found: Collection = first_or_absent(Collection.objects.visible_to(viewer), pk=id)
+    try:
+        key = uuid.UUID(id)
+    except ValueError:
+        raise NotFound from None
+    found = _BY_ID.first(viewer, key)
+    if found is None:
+        raise NotFound
     return found
 
 
 def with_ids(viewer: Viewer, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Collection]:
     """Those of ``ids`` that the viewer may read."""
-    return {row.pk: row for row in Collection.objects.visible_to(viewer).filter(pk__in=ids)}
+    return {row.pk: row for row in _AMONG.all(viewer, list(ids))} if ids else {}
 
 
 def keys_of(viewer: Viewer) -> list[uuid.UUID]:

@@ -130,5 +130,7 @@ def fenced(text: str, label: str = "") -> str:
 
 def one_line(text: str, longest: int = LONGEST_TITLE) -> str:
     """Text from a source for use inside a line: blanks and control characters collapsed, back-ticks plain, cut."""
-    flat = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    flat = " ".join(text.split())
+    if not flat.isprintable():
+        flat = " ".join("".join(letter if letter.isprintable() else " " for letter in flat).split())
     return flat if len(flat) <= longest else flat[: longest - 1] + "…"

@@ -7,24 +7,27 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
-from uuid import UUID
 
 from django.db import DatabaseError
 from django.utils import timezone
 
 from apps.access.errors import Refusal
 from apps.access.origin import current_origin
+from apps.collections import catalogue as collections
 from apps.mcp import arguments
 from apps.mcp.bounds import cut_to_tokens, room_for, tokens_of
 from apps.mcp.errors import ToolError, of_refusal
 from apps.mcp.replies import Call, Reply
 from apps.mcp.table import BY_NAME, Tool
+from apps.repos import catalogue as repos
 from apps.retrieval import query_log
 from apps.retrieval.models import Door
 
 if TYPE_CHECKING:
     from apps.access.models import User
+    from apps.access.sources import Source
     from apps.access.viewers import Viewer
 
 logger = logging.getLogger(__name__)
@@ -86,24 +89,31 @@ def call_tool(name: str, given: Mapping[str, Any]) -> Outcome:
     tool = BY_NAME[name]
     viewer = current_viewer()
     if not tool.logged:
-        return _outcome(tool, viewer, given, None)
+        return _outcome(tool, viewer, given)
     asked = given.get(tool.logged)
     query = asked if isinstance(asked, str) else ""
     named = _named(given, viewer)
+    keys = [(source.kind, source.pk) for source in named.values()]
     with query_log.noting(
-        by=viewer, door=Door.MCP, tool=name.removeprefix("cograph_"), query=query, named=named
+        by=viewer, door=Door.MCP, tool=name.removeprefix("cograph_"), query=query, named=keys
     ) as note:
-        return _outcome(tool, viewer, given, note)
+        return _outcome(tool, viewer, given, named, note)
 
 
 def try_tool(tool: Tool, viewer: Viewer, given: Mapping[str, Any]) -> Outcome:
     """The result of a call that no agent made: the same words, no row in the query log."""
-    return _outcome(tool, viewer, given, None)
+    return _outcome(tool, viewer, given)
 
 
-def _outcome(tool: Tool, viewer: Viewer, given: Mapping[str, Any], note: query_log.Note | None) -> Outcome:
+def _outcome(
+    tool: Tool,
+    viewer: Viewer,
+    given: Mapping[str, Any],
+    named: Mapping[str, Source] = MappingProxyType({}),
+    note: query_log.Note | None = None,
+) -> Outcome:
     try:
-        reply = _run(tool, viewer, given)
+        reply = _run(tool, viewer, given, named)
     except ToolError as error:
         if note is not None:
             note.refused(error.code)
@@ -114,10 +124,10 @@ def _outcome(tool: Tool, viewer: Viewer, given: Mapping[str, Any], note: query_l
     return Outcome(text, reply.result())
 
 
-def _run(tool: Tool, viewer: Viewer, given: Mapping[str, Any]) -> Reply:
+def _run(tool: Tool, viewer: Viewer, given: Mapping[str, Any], named: Mapping[str, Source]) -> Reply:
     checked = arguments.check(tool.arguments, given, tool.exactly_one)
     room = room_for(more=arguments.asks_for_more(tool.arguments, checked))
-    call = Call(viewer=viewer, arguments=checked, now=timezone.now(), room=room, tool=tool.name)
+    call = Call(viewer=viewer, arguments=checked, now=timezone.now(), room=room, tool=tool.name, named=named)
     try:
         return tool.run(call)
     except Refusal as refusal:
@@ -135,16 +145,12 @@ def _run(tool: Tool, viewer: Viewer, given: Mapping[str, Any]) -> Reply:
         ) from None
 
 
-def _named(given: Mapping[str, Any], viewer: User) -> tuple[tuple[str, UUID], ...]:
-    """The readable sources that the call names, so that the log can ask whether they opted out."""
-    from apps.collections import catalogue as collections
-    from apps.repos import catalogue as repos
-
-    found: list[tuple[str, UUID]] = []
+def _named(given: Mapping[str, Any], viewer: User) -> dict[str, Source]:
+    """The readable sources that the call names, by argument, so that the log can ask whether they opted out."""
+    found: dict[str, Source] = {}
     for name, look_up in (("repository", repos.repository_at), ("collection", collections.collection_at)):
         value = given.get(name)
         if isinstance(value, str) and value and "\0" not in value and len(value) <= 255:
             with contextlib.suppress(Refusal):
-                source: Any = look_up(viewer, value)
-                found.append((source.kind, source.pk))
-    return tuple(found)
+                found[name] = look_up(viewer, value)
+    return found

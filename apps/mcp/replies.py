@@ -8,9 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from apps.collections import catalogue as collections
 from apps.mcp.bounds import Room, fitting
+from apps.repos import catalogue as repos
 
 if TYPE_CHECKING:
+    from apps.access.sources import Source
     from apps.access.viewers import Viewer
 
 T = TypeVar("T")
@@ -29,6 +32,16 @@ class Call:
     now: datetime.datetime
     room: Room
     tool: str = ""
+    named: Mapping[str, Source] = field(default_factory=dict)
+    """The sources that the arguments name, by argument, as far as they were looked up already."""
+
+    def repository(self) -> Any:
+        """The repository that the argument of that name means, with its state. Raises NotFound."""
+        return self.named.get("repository") or repos.repository_at(self.viewer, self["repository"])
+
+    def collection(self) -> Any:
+        """The collection that the argument of that name means. Raises NotFound."""
+        return self.named.get("collection") or collections.collection_at(self.viewer, self["collection"])
 
     def __getitem__(self, name: str) -> Any:
         return self.arguments[name]

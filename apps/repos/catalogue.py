@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
 
+from apps.access.compiled import MARK_OF_ID, MARK_OF_NOW, ReadableRows, key_among
 from apps.access.errors import NotFound
 from apps.access.querysets import first_or_absent
 from apps.indexing.outlines import Outlined
@@ -20,6 +22,7 @@ from apps.repos import statistics
 from apps.repos.lookup import document_for
 from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentLink, RepositoryFile
 from apps.repos.models_code import CodeNode
+from apps.repos.querysets import overdue_before
 from apps.repos.ranges import LONGEST_PATH, NotIndexed
 
 if TYPE_CHECKING:
@@ -47,12 +50,25 @@ def symbol_counts(repositories: Iterable[Repository]) -> dict[uuid.UUID, int]:
 
 def with_state(viewer: Viewer, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Repository]:
     """Those of ``ids`` that the viewer may read, with their state."""
-    return {row.pk: row for row in Repository.objects.visible_to(viewer).with_state().filter(pk__in=ids)}
+    rows = _AMONG.all(viewer, list(ids), *overdue_before(timezone.now())) if ids else []
+    return {row.pk: row for row in rows}
+
+
+_BY_SLUG: ReadableRows[Repository] = ReadableRows(
+    lambda viewer, slug, *_: Repository.objects.visible_to(viewer).with_state(MARK_OF_NOW).filter(slug__iexact=slug),
+    "slug of the repository",
+    *overdue_before(MARK_OF_NOW),
+)
+_AMONG: ReadableRows[Repository] = ReadableRows(
+    lambda viewer, ids, *_: Repository.objects.visible_to(viewer).with_state(MARK_OF_NOW).filter(key_among(ids)),
+    MARK_OF_ID,
+    *overdue_before(MARK_OF_NOW),
+)
 
 
 def repository_at(viewer: Viewer, slug: str) -> Repository:
     """By slug, in any case, with its state. Raises NotFound."""
-    found: Repository | None = Repository.objects.visible_to(viewer).with_state().filter(slug__iexact=slug).first()
+    found = _BY_SLUG.first(viewer, slug, *overdue_before(timezone.now()))
     if found is None:
         raise NotFound
     return found

@@ -21,6 +21,11 @@ INTERVALS = {
 }
 
 
+def overdue_before(now: datetime.datetime) -> list[datetime.datetime]:
+    """For each schedule, in order: a repository that was not checked since then has missed two checks."""
+    return [now - 2 * interval for interval in INTERVALS.values()]
+
+
 class RepositoryQuerySet(SourceQuerySet[Any]):
     def live(self) -> Self:
         return self.filter(deleted_at__isnull=True)
@@ -44,8 +49,8 @@ class RepositoryQuerySet(SourceQuerySet[Any]):
             .values("runs")
         )
         overdue = Q(pk__in=())
-        for schedule, interval in INTERVALS.items():
-            overdue |= Q(schedule=schedule, last_checked_at__lt=now - 2 * interval)
+        for schedule, moment in zip(INTERVALS, overdue_before(now), strict=True):
+            overdue |= Q(schedule=schedule, last_checked_at__lt=moment)
         return self.annotate(
             is_syncing=Exists(syncs.filter(status__in=("queued", "running"))),
             failed_runs=Coalesce(Subquery(failed, output_field=IntegerField()), Value(0)),

@@ -15,8 +15,8 @@ import contextlib
 import datetime
 import logging
 import time
+import uuid
 from collections import Counter
-from collections.abc import Collection as CollectionOf
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,7 +26,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import Error as DatabaseFailure
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.access.errors import Refusal
@@ -46,6 +46,34 @@ SourceKey: TypeAlias = tuple[str, UUID]
 
 LOCK_MILLISECONDS = 200
 """An answer waits no longer for a log table that somebody holds."""
+_BOUNDED = f"SET LOCAL lock_timeout = {LOCK_MILLISECONDS}"
+_ROW = """
+WITH silent AS (
+    SELECT 'repository:' || id AS key FROM repositories
+    WHERE id = ANY(%(repositories)s::uuid[]) AND NOT logs_queries
+    UNION ALL
+    SELECT 'collection:' || id FROM md_collections
+    WHERE id = ANY(%(collections)s::uuid[]) AND query_log_opt_out
+), kept AS (
+    SELECT key, place FROM unnest(%(found)s::text[]) WITH ORDINALITY AS found (key, place)
+    WHERE key NOT IN (SELECT key FROM silent)
+)
+INSERT INTO query_log
+    (id, at, user_id, token_id, door, tool, query, named, found, outcome, code, results, tokens, milliseconds)
+SELECT %(id)s::uuid, %(at)s, %(user)s::uuid, %(token)s::uuid, %(door)s, %(tool)s, %(query)s, %(named)s::text[],
+    ARRAY(SELECT key FROM kept GROUP BY key ORDER BY min(place)),
+    COALESCE(NULLIF(%(outcome)s, ''), CASE WHEN EXISTS (SELECT FROM kept) THEN 'ok' ELSE 'empty' END),
+    %(code)s, (SELECT count(*) FROM kept),
+    CASE WHEN (SELECT count(*) FROM kept) = cardinality(%(found)s::text[]) THEN %(tokens)s ELSE 0 END,
+    %(milliseconds)s
+WHERE NOT EXISTS (SELECT FROM silent WHERE key = ANY(%(named)s::text[]))
+"""
+"""A source that opted out, as its row says right now, leaves no trace: no row where the question names it, and its
+hits are as if they had not been."""
+_COUNT = """
+INSERT INTO query_log_anonymous AS counted (day, door, tool, queries) VALUES (%(day)s, %(door)s, %(tool)s, 1)
+ON CONFLICT (day, door, tool) DO UPDATE SET queries = counted.queries + 1
+"""
 PRUNED_AT_ONCE = 5000
 SLOWEST = 20
 
@@ -92,67 +120,41 @@ def noting(*, by: Viewer, door: Door, tool: str, query: str, named: Sequence[Sou
 
 
 def _write(note: Note, by: Viewer, door: Door, tool: str, query: str, milliseconds: int) -> None:
+    if isinstance(by, AbstractUser):
+        statement, values = _ROW, _values(note, by, door, tool, query, milliseconds)
+    else:
+        statement, values = _COUNT, {"day": timezone.now().date(), "door": str(door), "tool": tool}
     try:
-        is_inside = connection.in_atomic_block
-        with transaction.atomic():
-            silent = _prepared({*note.named, *note.found})
-            if isinstance(by, AbstractUser):
-                _write_row(note, by, door, tool, query, milliseconds, silent)
-            else:
-                _count(door, tool)
-            if is_inside:
-                with connection.cursor() as cursor:
-                    cursor.execute("SET LOCAL lock_timeout = 0")
+        if connection.in_atomic_block:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(f"{_BOUNDED}; {statement}; SET LOCAL lock_timeout = 0", values)
+        else:
+            with connection.cursor() as cursor:
+                # One message, which PostgreSQL runs as one transaction: the bound ends with it.
+                cursor.execute(f"{_BOUNDED}; {statement}", values)
     except DatabaseFailure as failure:
         logger.warning("the query log could not be written: %s", type(failure).__name__)
 
 
-def _write_row(
-    note: Note, by: Any, door: Door, tool: str, query: str, milliseconds: int, silent: CollectionOf[SourceKey]
-) -> None:
-    if any(key in silent for key in note.named):
-        return
-    # A source that opted out leaves no trace in a wider row: its hits are as if they had not been.
-    found = [key for key in note.found if key not in silent]
-    row = QueryLogEntry(
-        user_id=by.pk,
-        token_id=current_origin().token_id or None,
-        door=door,
-        tool=tool,
-        query=cut(query),
-        named=[_packed(key) for key in dict.fromkeys(note.named)],
-        found=[_packed(key) for key in dict.fromkeys(found)],
-        outcome=note.outcome or (Outcome.OK if found else Outcome.EMPTY),
-        code=note.code[:40],
-        results=len(found),
-        tokens=note.tokens if len(found) == len(note.found) else 0,
-        milliseconds=milliseconds,
-    )
-    row.save(force_insert=True)
-
-
-def _count(door: Door, tool: str) -> None:
-    today = timezone.now().date()
-    counted, made = AnonymousQueries.objects.get_or_create(day=today, door=door, tool=tool, defaults={"queries": 1})
-    if not made:
-        AnonymousQueries.objects.filter(pk=counted.pk).update(queries=F("queries") + 1)
-
-
-def _prepared(keys: CollectionOf[SourceKey]) -> set[SourceKey]:
-    """Bounds how long this transaction waits, and gives those of ``keys`` whose queries are not logged, as their rows
-    say right now; one statement.
-    """
-    ids = {kind: [id_ for of, id_ in keys if of == kind] for kind in (Repository.kind, Collection.kind)}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT ''::text, NULL::uuid, set_config('lock_timeout', %s, true) "
-            "UNION ALL SELECT %s::text, id, '' FROM repositories "
-            "WHERE id = ANY(%s::uuid[]) AND NOT logs_queries "
-            "UNION ALL SELECT %s::text, id, '' FROM md_collections "
-            "WHERE id = ANY(%s::uuid[]) AND query_log_opt_out",
-            [f"{LOCK_MILLISECONDS}ms", *(value for pair in ids.items() for value in pair)],
-        )
-        return {(kind, id_) for kind, id_, _ in cursor.fetchall() if kind}
+def _values(note: Note, by: Any, door: Door, tool: str, query: str, milliseconds: int) -> dict[str, Any]:
+    keys = {*note.named, *note.found}
+    return {
+        "id": uuid.uuid4(),
+        "at": timezone.now(),
+        "user": by.pk,
+        "token": current_origin().token_id or None,
+        "door": str(door),
+        "tool": tool,
+        "query": cut(query),
+        "named": [_packed(key) for key in dict.fromkeys(note.named)],
+        "found": [_packed(key) for key in note.found],
+        "repositories": [id_ for kind, id_ in keys if kind == Repository.kind],
+        "collections": [id_ for kind, id_ in keys if kind == Collection.kind],
+        "outcome": str(note.outcome or ""),
+        "code": note.code[:40],
+        "tokens": note.tokens,
+        "milliseconds": milliseconds,
+    }
 
 
 def cut(query: str) -> str:

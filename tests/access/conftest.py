@@ -12,7 +12,7 @@ from django.contrib.auth.models import AnonymousUser, Group, Permission
 from django.db import connection
 from django.test import Client
 
-from apps.access.compiled import readable_ids
+from apps.access.compiled import ReadableRows, readable_ids
 from apps.access.grants import grant
 from apps.access.models import User
 from apps.access.sources import Source, Visibility, source_model
@@ -85,6 +85,8 @@ class World:
             with connection.cursor() as cursor:
                 cursor.execute(*readable_ids(model, viewer))
                 compiled |= {id_ for (id_,) in cursor.fetchall()}
+            compiled_rows = ReadableRows(lambda who, of=model: of.objects.visible_to(who)).all(viewer)  # type: ignore[misc]
+            assert {row.pk for row in compiled_rows} == {source.pk for source in found if type(source) is model}
         assert compiled == {source.pk for source in found}
         return self.names(found)
 

@@ -28,7 +28,7 @@ SIGNATURE_CHARS = 400
 
 
 def search_code(call: Call) -> Reply:
-    sources = [repos.repository_at(call.viewer, call["repository"])] if call["repository"] else []
+    sources = [call.repository()] if call["repository"] else []
     asked: dict[str, Any] = {
         "viewer": call.viewer,
         "query": call["query"],
@@ -130,7 +130,7 @@ def _one_node(call: Call, repository: Any) -> Any:
 
 
 def read_node(call: Call) -> Reply:
-    repository = repos.repository_at(call.viewer, call["repository"])
+    repository = call.repository()
     node = _one_node(call, repository)
     body = body_of(node, context_lines=call["context_lines"])
     head = [
@@ -188,7 +188,7 @@ def _section_line(one: Any) -> str:
 
 
 def related(call: Call) -> Reply:
-    repository = repos.repository_at(call.viewer, call["repository"])
+    repository = call.repository()
     node = _one_node(call, repository)
     around = neighbours(
         node,

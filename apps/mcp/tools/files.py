@@ -20,7 +20,7 @@ DEFAULT_SPAN = 200
 
 
 def read_file_range(call: Call) -> Reply:
-    repository = repos.repository_at(call.viewer, call["repository"])
+    repository = call.repository()
     found, asked_end = _range(call, repository)
     text = "\n".join(found.lines) + ("\n" if found.lines else "")
     question = call.question(commit=found.commit, start=found.start_line, end=found.end_line)

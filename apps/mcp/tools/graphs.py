@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from apps.collections import catalogue as collections
 from apps.knowledge_graph.lint import lint_seen
 from apps.knowledge_graph.linting.values import GraphFinding
 from apps.knowledge_graph.lookup import chain_of, nodes_called
@@ -16,7 +15,6 @@ from apps.mcp.bounds import Room, fenced, fitting_lines, one_line
 from apps.mcp.errors import ToolError
 from apps.mcp.freshness import line_of
 from apps.mcp.replies import Call, Reply
-from apps.repos import catalogue as repos
 
 VIEWS = ("neighbourhood", "node", "chain", "path", "lint")
 CANDIDATES = 5
@@ -32,11 +30,7 @@ def graph(call: Call) -> Reply:
         raise ToolError("invalid_argument", f'"node" is required for the view {view}: uid, alias or path of a page')
     if (view == "path") != bool(call["to"].strip()):
         raise ToolError("invalid_argument", '"to" belongs to the view path: uid, alias or path of the other page')
-    source: Any
-    if call["repository"]:
-        source = repos.repository_at(call.viewer, call["repository"])
-    else:
-        source = collections.collection_at(call.viewer, call["collection"])
+    source = call.repository() if call["repository"] else call.collection()
     reply = _VIEWS[view](call, source)
     reply.freshness = [line_of(source, call.now)]
     return reply

@@ -37,14 +37,14 @@ def outline(call: Call) -> Reply:
     path = call["path"].strip("/")
     source: Any
     if call["repository"]:
-        source = repos.repository_at(call.viewer, call["repository"])
+        source = call.repository()
         found = repos.outlined(call.viewer, source, path)
         texts: Callable[..., Mapping[uuid.UUID, str]] = repos.texts
         state: Any = source.synced_commit
         if path and not found and not repos.tracked(source, path):
             raise not_found()
     else:
-        source = collections.collection_at(call.viewer, call["collection"])
+        source = call.collection()
         found = collections.outlined(call.viewer, source, path)
         texts = collections.texts
         state = source.changed_at

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.collections import catalogue as collections
 from apps.mcp.replies import Call, Reply
 from apps.mcp.tools.searching import freshness_of
-from apps.repos import catalogue as repos
 from apps.retrieval.context import context
 
 
 def context_pack(call: Call) -> Reply:
     named: list[Any] = []
     if call["repository"]:
-        named.append(repos.repository_at(call.viewer, call["repository"]))
+        named.append(call.repository())
     if call["collection"]:
-        named.append(collections.collection_at(call.viewer, call["collection"]))
+        named.append(call.collection())
     ids = {source.kind: source.pk for source in named}
     pack = context(
         viewer=call.viewer,

@@ -23,7 +23,7 @@ LIST_CHARS = 6_000
 
 
 def doc_page(call: Call) -> Reply:
-    repository = repos.repository_at(call.viewer, call["repository"])
+    repository = call.repository()
     place = repos.document_at(call.viewer, repository, call["page"])
     document = place.document
 
@@ -67,7 +67,7 @@ def _around_page(
 
 
 def collection_document(call: Call) -> Reply:
-    collection = collections.collection_at(call.viewer, call["collection"])
+    collection = call.collection()
     place = collections.document_at(call.viewer, collection, call["document"])
     document = place.document
     headings = document.parsed.get("heading_tree", ())
@@ -153,7 +153,7 @@ def _some(lines: Sequence[str]) -> list[str]:
 
 
 def repository_readme(call: Call) -> Reply:
-    repository = repos.repository_at(call.viewer, call["repository"])
+    repository = call.repository()
     document = repos.readme_of(call.viewer, repository)
     sections = sections_of(document.structure.get("headings", ()), document.text)
     most = call["max_chars"]

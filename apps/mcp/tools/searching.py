@@ -26,7 +26,7 @@ SHOWN_SYMBOLS = 3
 def retrieve(call: Call) -> Reply:
     sources: list[Any] = []
     if call["repository"]:
-        sources.append(repos.repository_at(call.viewer, call["repository"]))
+        sources.append(call.repository())
     mode = "docs" if call["mode"] == "wiki" else call["mode"]
     question = Question(
         query=call["query"],
@@ -44,7 +44,7 @@ def retrieve(call: Call) -> Reply:
 def collection_search(call: Call) -> Reply:
     sources: list[Any] = []
     if call["collection"]:
-        sources.append(collections.collection_at(call.viewer, call["collection"]))
+        sources.append(call.collection())
         named = tuple((source.kind, source.pk) for source in sources)
     else:
         named = tuple(("collection", pk) for pk in collections.keys_of(call.viewer))

@@ -1,0 +1,93 @@
+"""Statements that are compiled once give what the querysets give that they were made of."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.db import connection, models
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from apps.access.compiled import MARK_OF_ID, MARK_OF_NOW, ReadableRows, Rows, key_among
+from apps.access.models import ApiToken, Session, User
+from apps.collections import catalogue as collections
+from apps.collections.models import Collection
+from apps.repos import catalogue as repositories
+from apps.repos.models import Repository
+from tests.portal.worlds import make_repository
+
+pytestmark = pytest.mark.django_db
+
+
+def fields_of(row: models.Model, *more: str) -> dict[str, Any]:
+    names = [field.attname for field in row._meta.concrete_fields]
+    return {name: getattr(row, name) for name in (*names, *more)}
+
+
+def test_every_kind_of_field_and_annotation_arrives_as_the_queryset_loads_it() -> None:
+    owner = User.objects.create_user("olga")
+    repository = make_repository("github.com/acme/one", visibility="public", owner=owner)
+    collection = Collection.objects.create(name="Shelf", owner=owner, visibility="public")
+    plain = Repository.objects.visible_to(owner).with_state().get(pk=repository.pk)
+    names = ("is_syncing", "failed_runs", "is_stale")
+    for loaded in (
+        repositories.repository_at(owner, "GITHUB.com/acme/One"),
+        repositories.with_state(owner, [repository.pk])[repository.pk],
+    ):
+        assert fields_of(loaded, *names) == fields_of(plain, *names)
+        assert loaded == plain and not loaded._state.adding and not loaded.get_deferred_fields()
+    for shelf in (
+        collections.collection_at(owner, str(collection.pk)),
+        collections.with_ids(owner, [collection.pk])[collection.pk],
+    ):
+        assert fields_of(shelf) == fields_of(Collection.objects.get(pk=collection.pk))
+
+
+def test_the_second_call_takes_its_own_values_and_its_own_viewer() -> None:
+    olga, otto = User.objects.create_user("olga"), User.objects.create_user("otto")
+    hers = Collection.objects.create(name="Hers", owner=olga)
+    his = Collection.objects.create(name="His", owner=otto)
+    rows: ReadableRows[Collection] = ReadableRows(
+        lambda viewer, ids: Collection.objects.visible_to(viewer).filter(key_among(ids)).order_by("name"), MARK_OF_ID
+    )
+    assert [rows.all(one, [hers.pk, his.pk]) for one in (olga, otto, olga)] == [[hers], [his], [hers]]
+    assert rows.all(olga, [his.pk]) == [] and rows.first(otto, [his.pk]) == his
+    assert rows.all(AnonymousUser(), [hers.pk, his.pk]) == []
+    ada = User.objects.create_superuser("ada")
+    assert rows.all(ada, [hers.pk, his.pk]) == [hers, his]
+
+
+def test_nobody_is_no_viewer() -> None:
+    rows: ReadableRows[Collection] = ReadableRows(lambda viewer: Collection.objects.visible_to(viewer))
+    with pytest.raises(TypeError):
+        rows.all(None)  # type: ignore[arg-type]
+
+
+def test_the_joined_row_comes_along_in_the_same_statement_or_is_none() -> None:
+    olga = User.objects.create_user("olga")
+    later = timezone.now() + datetime.timedelta(days=1)
+    Session.objects.create(session_key="hers", session_data="", expire_date=later, user=olga)
+    Session.objects.create(session_key="nobody", session_data="", expire_date=later)
+    rows: Rows[Session] = Rows(
+        lambda key, now: Session.objects.filter(session_key=key, expire_date__gt=now),
+        "key",
+        MARK_OF_NOW,
+        related="user",
+    )
+    with CaptureQueriesContext(connection) as seen:
+        hers, nobody = rows.first("hers", timezone.now()), rows.first("nobody", timezone.now())
+        assert hers is not None and nobody is not None
+        assert hers.user == olga and nobody.user is None
+    assert len(seen) == 2
+    assert fields_of(hers.user) == fields_of(User.objects.get(pk=olga.pk))
+    assert rows.first("hers", later + datetime.timedelta(seconds=1)) is None
+
+
+def test_a_queryset_that_can_have_no_row_asks_nothing() -> None:
+    rows: Rows[ApiToken] = Rows(lambda name: ApiToken.objects.none().filter(name=name), "name")
+    with CaptureQueriesContext(connection) as seen:
+        assert rows.all("any") == []
+    assert len(seen) == 0
