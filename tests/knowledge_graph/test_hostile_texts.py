@@ -13,7 +13,9 @@ from apps.collections.uploads import stage_batch
 from apps.jobs.worker import drain
 from apps.knowledge_graph.lint import lint_stored
 from apps.knowledge_graph.models import CanonicalPage, Edge, Evidence, Node
+from apps.knowledge_graph.storing.rebuild import rebuild
 from tests.knowledge_graph.pages_of_texts import page_text
+from tests.knowledge_graph.test_stored_projection import write
 
 pytestmark = pytest.mark.django_db
 
@@ -63,13 +65,11 @@ def test_graph_fact_91_texts_made_to_stop_the_reader(platform: Collection, olga:
     assert "good>depends_on>other" in set(Edge.objects.values_list("edge_uid", flat=True))
 
 
-def test_graph_fact_114_counts_without_what_is_hidden(put: Any, platform: Collection, olga: Any) -> None:
+def test_graph_fact_114_counts_without_what_is_hidden(platform: Collection, olga: Any) -> None:
     for number in range(30):
-        put(
-            f"p{number:02}.md",
-            page_text(f"p{number:02}", tags="[open]" if number < 10 else "[shut]", title=f"Subject {number}"),
-        )
-    drain()
+        tags = "[open]" if number < 10 else "[shut]"
+        write(platform, f"p{number:02}.md", page_text(f"p{number:02}", tags=tags, title=f"Subject {number}"))
+    rebuild("collection", platform.pk)
     for number in range(10, 30):
         trash_document(document=Document.objects.get(source_key=f"p{number:02}.md"), by=olga)
     assert Node.objects.count() == 30

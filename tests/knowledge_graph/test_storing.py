@@ -16,6 +16,7 @@ from apps.jobs.worker import drain
 from apps.knowledge_graph.models import CanonicalPage, Edge, Evidence, GraphSource, Node
 from apps.knowledge_graph.storing.rebuild import rebuild
 from tests.knowledge_graph.pages_of_texts import WORKED_EXAMPLE, page_text
+from tests.knowledge_graph.test_stored_projection import write
 
 pytestmark = pytest.mark.django_db
 
@@ -163,13 +164,13 @@ def test_graph_fact_14_a_node_takes_its_edges_with_it(example: Collection) -> No
 
 
 def test_graph_facts_23_and_24_samples_without_a_page(
-    platform: Collection, put: Put, olga: Any, samples: Any, expected: Any
+    platform: Collection, olga: Any, samples: Any, expected: Any
 ) -> None:
     for name in ("prometeo-antincendio", "passolibero-calzature", "rotta-logistics"):
         wanted = expected[name]["after_hard_delete"]
         for key, text in samples(name).items():
-            put(f"{name}/{key}", text)
-        drain()
+            write(platform, f"{name}/{key}", text)
+        rebuild("collection", platform.pk)
         found = CanonicalPage.objects.get(uid=wanted["slug"])
         purge_document(collection=platform, document_id=found.document_id, by=olga)
         assert len(nodes(platform)) == wanted["counts"]["nodes"]

@@ -10,7 +10,7 @@ import pytest
 from apps.collections.models import Collection, Document
 from apps.collections.trash import trash_document
 from apps.knowledge_graph.models import CanonicalPage
-from apps.knowledge_graph.reader import Reader, SeenEdge, SeenNode, open_graph
+from apps.knowledge_graph.reader import Reader, SeenEdge, open_graph
 from apps.knowledge_graph.storing.rebuild import rebuild
 from apps.knowledge_graph.vocabulary import EDGE_TYPES, walk_rank
 from apps.knowledge_graph.walks import Options, expand, neighbourhood, shortest_path
@@ -23,30 +23,35 @@ STATUSES = ("accepted", "accepted", "review", "draft", "deprecated")
 KEYS = [name for name in EDGE_TYPES if name not in ("owned_by", "supersedes", "invalidated_by")]
 
 
-def everywhere(reader: Reader, source: int, centre: SeenNode, depth: int, most: int) -> list[str]:
-    """The nodes of a neighbourhood by their order in the specification, from all edges."""
-    nodes = {node.uid: node for node in reader.all_nodes(source)}
-    beside: dict[str, list[tuple[str, SeenEdge]]] = {uid: [] for uid in nodes}
-    for edge in reader.all_edges(source, inferred=False):
-        beside[edge.from_uid].append((edge.to_uid, edge))
-        beside[edge.to_uid].append((edge.from_uid, edge))
-    best: dict[str, tuple[Any, ...]] = {}
-    frontier = {centre.uid: 1.0}
-    for hop in range(1, depth + 1):
-        onward: dict[str, tuple[tuple[Any, ...], float]] = {}
-        for at, value in frontier.items():
-            for uid, edge in beside[at]:
-                if uid == centre.uid:
-                    continue
-                worth = value * float(edge.weight) * (0.6 if hop > 1 else 1.0)
-                rank = walk_rank(edge.edge_type, edge.provenance, edge.type_source)
-                node = nodes[uid]
-                order = (-round(worth, 6), hop, rank, node.node_type == "project", -node.priority, uid)
-                best[uid] = min(best.get(uid, order), order)
-                onward[uid] = min(onward.get(uid, (order, worth)), (order, worth))
-        best = dict(sorted(best.items(), key=lambda item: item[1])[: most - 1])
-        frontier = {uid: worth for uid, (_, worth) in onward.items() if uid in best}
-    return [centre.uid, *best]
+class AllEdges:
+    """A graph that is read whole, once, to be walked as the specification says."""
+
+    def __init__(self, reader: Reader, source: int) -> None:
+        self.nodes = {node.uid: node for node in reader.all_nodes(source)}
+        self.beside: dict[str, list[tuple[str, SeenEdge]]] = {uid: [] for uid in self.nodes}
+        for edge in reader.all_edges(source, inferred=False):
+            self.beside[edge.from_uid].append((edge.to_uid, edge))
+            self.beside[edge.to_uid].append((edge.from_uid, edge))
+
+    def around(self, centre: str, depth: int, most: int) -> list[str]:
+        """The nodes of a neighbourhood, in order."""
+        best: dict[str, tuple[Any, ...]] = {}
+        frontier = {centre: 1.0}
+        for hop in range(1, depth + 1):
+            onward: dict[str, tuple[tuple[Any, ...], float]] = {}
+            for at, value in frontier.items():
+                for uid, edge in self.beside[at]:
+                    if uid == centre:
+                        continue
+                    worth = value * float(edge.weight) * (0.6 if hop > 1 else 1.0)
+                    rank = walk_rank(edge.edge_type, edge.provenance, edge.type_source)
+                    node = self.nodes[uid]
+                    order = (-round(worth, 6), hop, rank, node.node_type == "project", -node.priority, uid)
+                    best[uid] = min(best.get(uid, order), order)
+                    onward[uid] = min(onward.get(uid, (order, worth)), (order, worth))
+            best = dict(sorted(best.items(), key=lambda item: item[1])[: most - 1])
+            frontier = {uid: worth for uid, (_, worth) in onward.items() if uid in best}
+        return [centre, *best]
 
 
 @pytest.fixture
@@ -68,14 +73,14 @@ def tangle(platform: Collection) -> Collection:
 def test_graph_fact_107_neighbourhoods_are_those_of_all_edges(tangle: Collection, olga: Any) -> None:
     reader, graph = open_graph(olga, tangle)
     assert graph is not None
-    for centre in reader.all_nodes(graph.pk):
+    whole = AllEdges(reader, graph.pk)
+    for uid, centre in whole.nodes.items():
         for depth in (1, 2, 3):
+            reach = len(whole.around(uid, depth, 1000))
             for most in (3, 10, 50):
                 found = neighbourhood(reader, graph.pk, centre, depth=depth, max_nodes=most)
-                wanted = everywhere(reader, graph.pk, centre, depth, most)
-                assert [node.uid for node in found.nodes] == wanted, (centre.uid, depth, most)
-                left_out = len(everywhere(reader, graph.pk, centre, depth, 1000)) > most
-                assert found.truncated is left_out, (centre.uid, depth, most)
+                assert [node.uid for node in found.nodes] == whole.around(uid, depth, most), (uid, depth, most)
+                assert found.truncated is (reach > most), (uid, depth, most)
 
 
 def test_graph_ways_are_shortest_ones(tangle: Collection, olga: Any) -> None:
@@ -86,7 +91,7 @@ def test_graph_ways_are_shortest_ones(tangle: Collection, olga: Any) -> None:
     for edge in reader.all_edges(graph.pk):
         beside[edge.from_uid].add(edge.to_uid)
         beside[edge.to_uid].add(edge.from_uid)
-    for start in nodes[:10]:
+    for start in nodes[:10:2]:
         distances = {start.uid: 0}
         frontier = {start.uid}
         while frontier:
