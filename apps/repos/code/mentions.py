@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import NamedTuple
+from functools import partial
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 
 CODE, DOTTED, CALL, FLAG, ENV = 1, 2, 3, 4, 5
 """Forms: inline code, plain dotted name, call; a command line flag; an environment variable."""
@@ -51,60 +52,75 @@ class Named(NamedTuple):
     at: int
 
 
-def names_in(text: str, fences: Sequence[tuple[int, int]], *, prose: bool) -> Iterator[Named]:
+_named: Callable[[tuple[str, int, int, int]], Named] = partial(tuple.__new__, Named)
+"""As ``Named(...)`` at a third of its price: a large documentation has a million of them."""
+
+
+def names_in(text: str, fences: Sequence[tuple[int, int]], *, prose: bool) -> list[Named]:
     """All names of a text. ``fences`` are the line ranges of its code blocks, in order; without ``prose`` all of the
     text is code."""
     starts = [start for start, _ in fences]
+    found: list[Named] = []
     at = 0
     for number, line in enumerate(text.split("\n"), 1):
-        place = bisect_right(starts, number) - 1
-        in_code = not prose or (place >= 0 and number <= fences[place][1])
         if _TELLING.search(line):
-            yield from _of_line(line, number, at, in_code=in_code)
+            place = bisect_right(starts, number) - 1
+            if not prose or (place >= 0 and number <= fences[place][1]):
+                _settings(line, number, at, found)
+                _of_code(line, number, at, found)
+            else:
+                _of_prose(line, number, at, found)
         at += len(line) + 1
+    return found
 
 
-def _of_line(line: str, number: int, at: int, *, in_code: bool) -> Iterator[Named]:
-    if in_code:
-        yield from _settings(line, number, at)
-    elif "`" in line:
+def _of_prose(line: str, number: int, at: int, found: list[Named]) -> None:
+    if "`" in line:
         pieces: list[str] = []
         done = 0
         for span in _SPAN.finditer(line):
-            start, end = span.span()
             content = span[2]
-            if "_" in content or "-" in content or "$" in content:
-                yield from _settings(content, number, at + span.start(2))
-            whole = _WHOLE.fullmatch(content.strip())
-            pieces.append(line[done:start])
-            if whole is not None:
+            if "--" in content or "$" in content or ("_" in content and not content.islower()):
+                _settings(content, number, at + span.start(2), found)
+            name = content
+            if not content.isidentifier():
+                whole = _WHOLE.fullmatch(content.strip())
+                if whole is None:
+                    continue
                 name = whole[1]
-                if _is_name(name):
-                    yield Named(name, CODE, number, at + span.start(2))
-                pieces.append(" " * (end - start))
-            else:
-                pieces.append(line[start:end])
+            if _is_name(name):
+                found.append(_named((name, CODE, number, at + span.start(2))))
+            start, end = span.span()
+            pieces += (line[done:start], " " * (end - start))
             done = end
-        line = "".join([*pieces, line[done:]])
+        if done:
+            line = "".join([*pieces, line[done:]])
+    _of_code(line, number, at, found)
+
+
+def _of_code(line: str, number: int, at: int, found: list[Named]) -> None:
     if "(" in line:
-        yield from _calls(line, number, at)
+        _calls(line, number, at, found)
     if "." in line:
-        yield from _dotted(line, number, at)
+        _dotted(line, number, at, found)
 
 
-def _calls(line: str, number: int, at: int) -> Iterator[Named]:
+def _calls(line: str, number: int, at: int, found: list[Named]) -> None:
     """Looked for from their brackets: far fewer than words."""
     for bracket in _BEFORE_CALL.finditer(line):
         end = bracket.start()
-        start = _run_start(line, end, ".$:#")
-        if start and line[start - 1] in _NOT_BEFORE:
-            continue
+        start = line.rfind(" ", 0, end) + 1
         name = line[start:end]
-        if _CALLED.fullmatch(name) and _is_name(name) and _closes(line, end + 1):
-            yield Named(name, CALL, number, at + start)
+        if not _CALLED.fullmatch(name):
+            start = _run_start(line, end, ".$:#")
+            name = line[start:end]
+            if (start and line[start - 1] in _NOT_BEFORE) or not _CALLED.fullmatch(name):
+                continue
+        if _is_name(name) and _closes(line, end + 1):
+            found.append(_named((name, CALL, number, at + start)))
 
 
-def _dotted(line: str, number: int, at: int) -> Iterator[Named]:
+def _dotted(line: str, number: int, at: int, found: list[Named]) -> None:
     done = 0
     for dot in _SOME_DOT.finditer(line):
         if dot.start() < done:
@@ -118,7 +134,7 @@ def _dotted(line: str, number: int, at: int) -> Iterator[Named]:
         done = plain.end()
         last = plain[1].rsplit(".", 1)[-1]
         if last.lower() not in _FILE_ENDINGS and _is_name(plain[1]) and _has_word(plain[1]):
-            yield Named(plain[1], DOTTED, number, at + start)
+            found.append(_named((plain[1], DOTTED, number, at + start)))
 
 
 def _run_start(line: str, end: int, joints: str) -> int:
@@ -130,13 +146,11 @@ def _run_start(line: str, end: int, joints: str) -> int:
     return start
 
 
-def _settings(code: str, number: int, at: int) -> Iterator[Named]:
+def _settings(code: str, number: int, at: int, found: list[Named]) -> None:
     if "--" in code:
-        for flag in _FLAG.finditer(code):
-            yield Named(flag.group(), FLAG, number, at + flag.start())
+        found += [_named((flag.group(), FLAG, number, at + flag.start())) for flag in _FLAG.finditer(code)]
     if "$" in code or ("_" in code and not code.islower()):
-        for variable in _ENV.finditer(code):
-            yield Named(variable[1] or variable[2], ENV, number, at + variable.start())
+        found += [_named((one[1] or one[2], ENV, number, at + one.start())) for one in _ENV.finditer(code)]
 
 
 def _is_name(name: str) -> bool:
@@ -173,31 +187,36 @@ class Place:
 
 
 _IN_ORDER = itemgetter(3, 1)
+_START = attrgetter("start_byte")
 ChunkRow = tuple[int, list[list[str | int]]]
 
 
 def by_chunk(text: str, named: Iterable[Named], chunks: Sequence[Place]) -> Iterator[ChunkRow]:
     """For each chunk the names in it: [name, form, count, line in the chunk from 0], the best form of each name."""
     ascii_only = text.isascii()
-    found: dict[int, dict[tuple[str, bool], tuple[int, int, int]]] = {chunk.id: {} for chunk in chunks}
-    ordered = sorted(chunks, key=lambda chunk: chunk.start_byte)
-    starts = [chunk.start_byte for chunk in ordered]
+    # A variable in inline code is a name and a setting: both are kept, settings under a key of their own.
+    found: dict[int, dict[str | tuple[str], list[Any]]] = {chunk.id: {} for chunk in chunks}
+    ordered = sorted(chunks, key=_START)
+    count = len(ordered)
     offset = _Offsets(text)
+    last = 0
     for name, form, line, at in sorted(named, key=_IN_ORDER):
         byte = at if ascii_only else offset.byte(at)
-        last = bisect_right(starts, byte)
-        key = (name, form > CALL)  # a variable in inline code is a name and a setting: both are kept
-        for chunk in ordered[max(0, last - OVERLAPPING) : last]:
+        while last < count and ordered[last].start_byte <= byte:
+            last += 1
+        key = name if form <= CALL else (name,)
+        for chunk in ordered[last - OVERLAPPING if last > OVERLAPPING else 0 : last]:
             if byte >= chunk.end_byte:
                 continue
             names = found[chunk.id]
             entry = names.get(key)
             if entry is None:
-                names[key] = (form, 1, line - chunk.start_line)
+                names[key] = [name, form, 1, line - chunk.start_line]
             else:
-                names[key] = (min(entry[0], form), entry[1] + 1, entry[2])
+                entry[1] = min(entry[1], form)
+                entry[2] += 1
     for id_, names in found.items():
-        yield id_, [[name, *entry] for (name, _), entry in names.items()]
+        yield id_, list(names.values())
 
 
 class _Offsets:
