@@ -23,7 +23,8 @@ from apps.jobs.presentation import lines
 from apps.jobs.queue import enqueue
 from apps.knowledge_graph import api_values as shape
 from apps.knowledge_graph import export, layout
-from apps.knowledge_graph.describing import NodeFilters, list_nodes, node_detail, picture
+from apps.knowledge_graph.describing import NodeFilters, list_nodes, picture
+from apps.knowledge_graph.detail import node_detail
 from apps.knowledge_graph.lint import lint_seen
 from apps.knowledge_graph.linting.formats import as_json
 from apps.knowledge_graph.models import GraphRevision, GraphSource

@@ -10,17 +10,13 @@ from rest_framework import serializers
 from apps.access.rest.strict import Boolean, Choice, Integer, Listed, ListQuery, Number, StrictSerializer, Text
 from apps.indexing.findings import SEVERITIES
 from apps.knowledge_graph.describing import (
-    EDGES,
-    MOST_EDGES,
     MOST_PICTURE_EDGES,
     MOST_PICTURE_NODES,
     PICTURE_EDGES,
     PICTURE_NODES,
     ListedNode,
-    NodeDetail,
-    ShownEdge,
-    ShownEvidence,
 )
+from apps.knowledge_graph.detail import EDGES, MOST_EDGES, NodeDetail, ShownEdge, ShownEvidence
 from apps.knowledge_graph.export import FORMATS
 from apps.knowledge_graph.linting.values import RULES
 from apps.knowledge_graph.models import GraphRevision

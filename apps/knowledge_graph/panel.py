@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from apps.access.errors import NotFound
-from apps.knowledge_graph.describing import NodeDetail, node_detail
+from apps.knowledge_graph.detail import NodeDetail, node_detail
 from apps.knowledge_graph.models import CanonicalPage, Evidence
 from apps.knowledge_graph.naming import PAGE_ENDINGS
 from apps.knowledge_graph.reader import open_graph

@@ -284,8 +284,12 @@ def node_of(row: Mapping[str, Any]) -> SeenNode:
     )
 
 
+def json_of(value: Any) -> Any:
+    """A JSON column of a plain statement, which comes as text."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
 def edge_of(row: Mapping[str, Any]) -> SeenEdge:
-    payload = row["payload"]
     return SeenEdge(
         row["source_id"],
         row["from_uid"],
@@ -294,7 +298,7 @@ def edge_of(row: Mapping[str, Any]) -> SeenEdge:
         row["weight"],
         row["provenance"],
         row["type_source"],
-        json.loads(payload) if isinstance(payload, str) else payload,
+        json_of(row["payload"]),
     )
 
 

@@ -18,7 +18,8 @@ from apps.collections.lookup import collection_for
 from apps.collections.models import Document
 from apps.collections.presentation import header as collection_header
 from apps.knowledge_graph import drawing
-from apps.knowledge_graph.describing import NodeDetail, node_detail, picture
+from apps.knowledge_graph.describing import picture
+from apps.knowledge_graph.detail import NodeDetail, node_detail
 from apps.knowledge_graph.lookup import Chain, chain_of, nodes_called
 from apps.knowledge_graph.models import GraphSource
 from apps.knowledge_graph.page_values import SIGNS, edge_lines, source_lines
