@@ -7,13 +7,14 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.db.models import Count, Func, IntegerField, Q
+from django.db.models import Func, IntegerField, Q
 from rest_framework.parsers import MultiPartParser
 from rest_framework.response import Response
 
-from apps.access.errors import Invalid
+from apps.access.compiled import AFTER_ID, AFTER_TEXT, MARK_OF_ID, ReadablePages, ReadableRows
+from apps.access.errors import Invalid, NotFound
 from apps.access.models import TokenScope
-from apps.access.rest.cursors import page_of_rows
+from apps.access.rest.cursors import page_of_readable, page_of_rows
 from apps.access.rest.etags import check_if_match, etag_of, not_modified, tagged
 from apps.access.rest.parsers import BoundedJsonParser
 from apps.access.rest.schema import list_of
@@ -21,7 +22,7 @@ from apps.access.rest.strict import ListQuery, read_body
 from apps.access.rest.views import ApiView, Door
 from apps.access.rules import Right
 from apps.collections import api_values as shape
-from apps.collections import curation, trash, uploads
+from apps.collections import catalogue, curation, trash, uploads
 from apps.collections.models import Collection, Document, DocumentChunk
 from apps.collections.uploads import Staged
 from apps.indexing.api_values import ChunkOutput, present_chunk
@@ -35,8 +36,32 @@ class _Counted:
 
     @staticmethod
     def of(rows: Any) -> Any:
-        live = Count("documents", filter=Q(documents__trashed_at=None))
-        return rows.select_related("owner").annotate(documents_count=live)
+        return rows.select_related("owner").annotate(documents_count=catalogue.document_count())
+
+
+_AT_ID: ReadableRows[Collection] = ReadableRows(
+    lambda viewer, id: _Counted.of(Collection.objects.visible_to(viewer)).filter(pk=id), MARK_OF_ID, related="owner"
+)
+_ALL: ReadablePages[Collection] = ReadablePages(
+    lambda viewer: _Counted.of(Collection.objects.visible_to(viewer)),
+    order=("name", "id"),
+    after=(AFTER_TEXT, AFTER_ID),
+    related="owner",
+)
+
+
+def _lines(rows: Any) -> Any:
+    """Documents with what their lines in a list tell."""
+    length = Func("warnings", function="jsonb_array_length", output_field=IntegerField())
+    return rows.without_text().annotate(warning_count=length)
+
+
+_DOCUMENTS: ReadablePages[Document] = ReadablePages(
+    lambda viewer, id: _lines(Document.objects.visible_to(viewer).filter(collection=id)),
+    MARK_OF_ID,
+    order=("source_key", "id"),
+    after=(AFTER_TEXT, AFTER_ID),
+)
 
 
 class InCollection(ApiView):
@@ -45,6 +70,12 @@ class InCollection(ApiView):
     collection: Collection
 
     def authorize(self, **names: Any) -> None:
+        if self.door.right == Right.READ:
+            found: Any = _AT_ID.first(self.viewer, names["collection_id"])
+            if found is None:
+                raise NotFound
+            self.collection = self.source = found
+            return
         right = {"read": Right.READ, "write": Right.WRITE, "manage": Right.MANAGE}[self.door.right]
         rows: Any = _Counted.of(Collection.objects.all())
         self.collection = self.source = rows.get_for(self.viewer, right, pk=names["collection_id"])
@@ -71,6 +102,9 @@ class CollectionsView(ApiView):
     }
 
     def get(self, request: Any) -> Response:
+        if not self.query["q"]:
+            page = page_of_readable(_ALL, viewer=self.viewer, question=self.query)
+            return Response(page.body(shape.present_collection))
         rows = _Counted.of(Collection.objects.visible_to(self.viewer).matching(self.query["q"]))
         page = page_of_rows(rows, order=("name", "id"), viewer=self.viewer, question=self.query)
         return Response(page.body(shape.present_collection))
@@ -144,13 +178,15 @@ class DocumentsView(InCollection):
     }
 
     def get(self, request: Any, collection_id: UUID) -> Response:
-        rows = Document.objects.visible_to(self.viewer).filter(collection=self.collection).without_text()
+        question = {**self.query, "collection": str(collection_id)}
+        if not (self.query["q"] or self.query["state"]):
+            page = page_of_readable(_DOCUMENTS, collection_id, viewer=self.viewer, question=question)
+            return Response(page.body(shape.present_line))
+        rows = _lines(Document.objects.visible_to(self.viewer).filter(collection=self.collection))
         if self.query["q"]:
             rows = rows.filter(Q(source_key__icontains=self.query["q"]) | Q(title__icontains=self.query["q"]))
         if self.query["state"]:
             rows = rows.filter(state=self.query["state"])
-        rows = rows.annotate(warning_count=Func("warnings", function="jsonb_array_length", output_field=IntegerField()))
-        question = {**self.query, "collection": str(collection_id)}
         page = page_of_rows(rows, order=("source_key", "id"), viewer=self.viewer, question=question)
         return Response(page.body(shape.present_line))
 

@@ -7,9 +7,10 @@ from uuid import UUID
 
 from rest_framework.response import Response
 
-from apps.access.errors import BadRequest
+from apps.access.compiled import AFTER_ID, AFTER_TEXT, AFTER_TIME, MARK_OF_ID, ReadablePages, ReadableRows
+from apps.access.errors import BadRequest, NotFound
 from apps.access.models import TokenScope
-from apps.access.rest.cursors import page_of_rows
+from apps.access.rest.cursors import Page, page_of_readable, page_of_rows
 from apps.access.rest.schema import list_of
 from apps.access.rest.strict import Choice, ListQuery, Text
 from apps.access.rest.views import ApiView, Door
@@ -48,6 +49,20 @@ class ItemQuery(ListQuery):
     q = Text(max_length=200, required=False)
 
 
+_ALL: ReadablePages[Job] = ReadablePages(
+    lambda viewer: Job.objects.visible_to(viewer),
+    order=("-created_at", "id"),
+    after=(AFTER_TIME, AFTER_ID),
+    related="requested_by",
+)
+_ONE: ReadableRows[Job] = ReadableRows(
+    lambda viewer, id: Job.objects.visible_to(viewer).filter(pk=id), MARK_OF_ID, related="requested_by"
+)
+_ITEMS: ReadablePages[JobItem] = ReadablePages(
+    lambda viewer, id: JobItem.objects.filter(job=id), MARK_OF_ID, order=("path",), after=(AFTER_TEXT,)
+)
+
+
 def job_page(view: ApiView, rows: Any) -> Response:
     """One page of ``rows``, jobs that the caller may see, newest first, by ``status`` and ``kind`` of the query."""
     for name in ("status", "kind"):
@@ -55,7 +70,10 @@ def job_page(view: ApiView, rows: Any) -> Response:
             rows = rows.filter(**{name: wanted})
     rows = rows.select_related("requested_by")
     question = {**view.query, "path": view.request.path}
-    page = page_of_rows(rows, order=("-created_at", "id"), viewer=view.viewer, question=question)
+    return _answered(view, page_of_rows(rows, order=("-created_at", "id"), viewer=view.viewer, question=question))
+
+
+def _answered(view: ApiView, page: Page[Job]) -> Response:
     shown = {line.job.pk: line for line in lines(page.items, view.viewer)}
     return Response(page.body(lambda job: present_line(shown[job.pk])))
 
@@ -71,6 +89,9 @@ class JobsView(ApiView):
     }
 
     def get(self, request: Any) -> Response:
+        if not any(self.query.get(name) for name in ("status", "kind", "source")):
+            question = {**self.query, "path": self.request.path}
+            return _answered(self, page_of_readable(_ALL, viewer=self.viewer, question=question))
         rows = Job.objects.visible_to(self.viewer)
         if source := self.query.get("source"):
             kind, _, source_id = source.partition(":")
@@ -87,7 +108,10 @@ class OneJobView(ApiView):
     job: Job
 
     def authorize(self, **names: Any) -> None:
-        self.job = Job.objects.select_related("requested_by").get_for(self.viewer, pk=names["job_id"])
+        found = _ONE.first(self.viewer, names["job_id"])
+        if found is None:
+            raise NotFound
+        self.job = found
         if self.door.right == "write":
             control.check_may_write(self.job, self.viewer)
 
@@ -108,12 +132,16 @@ class JobItemsView(OneJobView):
     }
 
     def get(self, request: Any, job_id: UUID) -> Response:
+        question = {**self.query, "job": str(self.job.pk)}
+        if not (self.query.get("state") or self.query.get("q")):
+            # The job was looked up in the scope of the caller; its items are as readable as it is.
+            page = page_of_readable(_ITEMS, self.job.pk, viewer=self.viewer, question=question)
+            return Response(page.body(present_item))
         rows = JobItem.objects.filter(job=self.job)
         if state := self.query.get("state"):
             rows = rows.filter(state=state)
         if text := self.query.get("q"):
             rows = rows.filter(path__icontains=text)
-        question = {**self.query, "job": str(self.job.pk)}
         page = page_of_rows(rows, order=("path",), viewer=self.viewer, question=question)
         return Response(page.body(present_item))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from apps.access.compiled import MARK_OF_ID, ReadableRows, key_among
 from apps.access.errors import NotFound
 from apps.access.sources import Source, find_source, source_model
 from apps.jobs.models import Job, JobAttempt, Status
@@ -117,9 +119,14 @@ def lines(jobs: Iterable[Job], viewer: Viewer) -> list[JobLine]:
             wanted.setdefault(job.source_kind, set()).add(job.source_id)
     found: dict[tuple[str, UUID], Source] = {}
     for kind, ids in wanted.items():
-        for source in source_model(kind).objects.visible_to(viewer).filter(pk__in=ids):
+        for source in _readable(source_model(kind)).all(viewer, list(ids)):
             found[kind, source.pk] = source
     return [JobLine(job, found.get((job.source_kind, job.source_id)) if job.source_id else None) for job in rows]
+
+
+@functools.cache
+def _readable(model: type[Source]) -> ReadableRows[Source]:
+    return ReadableRows(lambda viewer, ids: model.objects.visible_to(viewer).filter(key_among(ids)), MARK_OF_ID)
 
 
 def source_of(job: Job, viewer: Viewer) -> Source | None:

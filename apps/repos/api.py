@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from django.db.models import Q
+from django.utils import timezone
 from rest_framework.response import Response
 
 from apps.access import rules
+from apps.access.compiled import AFTER_ID, AFTER_TEXT, MARK_OF_NOW, MARK_OF_TEXT, ReadablePages, ReadableRows
+from apps.access.errors import NotFound
 from apps.access.models import TokenScope
-from apps.access.rest.cursors import page_of_rows
+from apps.access.rest.cursors import page_of_readable, page_of_rows
 from apps.access.rest.etags import check_if_match, etag_of, not_modified, tagged
 from apps.access.rest.grant_views import SourceGrantsView, SourceGrantView
 from apps.access.rest.schema import list_of
@@ -28,6 +32,7 @@ from apps.repos import api_values as shape
 from apps.repos import registration, statistics
 from apps.repos.changes import apply_changes
 from apps.repos.models import Repository, RepositoryDocument
+from apps.repos.querysets import overdue_before
 from apps.repos.reports import report_of
 
 WRITE = TokenScope.WRITE
@@ -43,9 +48,24 @@ QUEUED: dict[str, Any] = {
 }
 
 
-def counted(rows: Any) -> Any:
+def counted(rows: Any, now: datetime.datetime | None = None) -> Any:
     """Repositories with what every answer about them tells."""
-    return rows.with_state().select_related("owner").annotate(documents_count=statistics.document_count())
+    return rows.with_state(now).select_related("owner").annotate(documents_count=statistics.document_count())
+
+
+def _readable(viewer: Any, *_: Any) -> Any:
+    return counted(Repository.objects.visible_to(viewer), MARK_OF_NOW)
+
+
+_AT_SLUG: ReadableRows[Repository] = ReadableRows(
+    lambda viewer, slug, *_: _readable(viewer).filter(slug__iexact=slug),
+    MARK_OF_TEXT,
+    *overdue_before(MARK_OF_NOW),
+    related="owner",
+)
+_ALL: ReadablePages[Repository] = ReadablePages(
+    _readable, *overdue_before(MARK_OF_NOW), order=("slug", "id"), after=(AFTER_TEXT, AFTER_ID), related="owner"
+)
 
 
 class InRepository(ApiView):
@@ -55,6 +75,12 @@ class InRepository(ApiView):
 
     def authorize(self, **names: Any) -> None:
         slug = f"{names['host']}/{names['owner']}/{names['name']}"
+        if self.door.right == Right.READ:
+            found: Any = _AT_SLUG.first(self.viewer, slug, *overdue_before(timezone.now()))
+            if found is None:
+                raise NotFound
+            self.repository = self.source = found
+            return
         rows = counted(Repository.objects.all())
         self.repository = self.source = rows.get_for(self.viewer, Right(self.door.right), slug__iexact=slug)
 
@@ -85,6 +111,9 @@ class RepositoriesView(ApiView):
 
     def get(self, request: Any) -> Response:
         asked = self.query
+        if not any(asked.get(name) for name in ("state", "q", "host", "visibility")):
+            page = page_of_readable(_ALL, *overdue_before(timezone.now()), viewer=self.viewer, question=asked)
+            return Response(page.body(shape.present_line))
         rows = Repository.objects.visible_to(self.viewer)
         if asked.get("state"):
             rows = rows.in_state(asked["state"])

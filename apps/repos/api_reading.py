@@ -9,8 +9,9 @@ from django.db.models import Func, IntegerField, Q
 from django.http import HttpResponse
 from rest_framework.response import Response
 
+from apps.access.compiled import AFTER_ID, AFTER_NUMBER, AFTER_TEXT, MARK_OF_ID, ReadablePages
 from apps.access.errors import BadRequest
-from apps.access.rest.cursors import page_of_rows
+from apps.access.rest.cursors import Page, page_of_readable, page_of_rows
 from apps.access.rest.etags import etag_of, not_modified, tagged
 from apps.access.rest.schema import list_of
 from apps.access.rest.strict import ListQuery
@@ -40,6 +41,26 @@ def _commit_tag(repository: Any, *parts: object) -> str:
     return etag_of(*parts, *(str(value) for value in freshness(repository).values()))
 
 
+def _lines(rows: Any) -> Any:
+    """Documents with what their lines in a list tell."""
+    length = Func("warnings", function="jsonb_array_length", output_field=IntegerField())
+    return rows.defer(*WIDE).annotate(warning_count=length)
+
+
+_DOCUMENTS: ReadablePages[RepositoryDocument] = ReadablePages(
+    lambda viewer, id: _lines(RepositoryDocument.objects.visible_to(viewer).filter(repository=id)),
+    MARK_OF_ID,
+    order=("path", "id"),
+    after=(AFTER_TEXT, AFTER_ID),
+)
+_FILES: ReadablePages[RepositoryFile] = ReadablePages(
+    lambda viewer, id: RepositoryFile.objects.visible_to(viewer).filter(repository=id).defer("text"),
+    MARK_OF_ID,
+    order=("path", "id"),
+    after=(AFTER_TEXT, AFTER_NUMBER),
+)
+
+
 class RepositoryDocumentsView(InRepository):
     doors = {
         "GET": Door(
@@ -52,7 +73,10 @@ class RepositoryDocumentsView(InRepository):
 
     def get(self, request: Any, **names: Any) -> Response:
         asked = self.query
-        rows = RepositoryDocument.objects.visible_to(self.viewer).filter(repository=self.repository)
+        if not any(asked.get(name) for name in ("path", "kind", "state", "q")):
+            page = page_of_readable(_DOCUMENTS, self.repository.pk, viewer=self.viewer, question=self.question())
+            return self._answered(page)
+        rows = _lines(RepositoryDocument.objects.visible_to(self.viewer).filter(repository=self.repository))
         rows = rows.below(asked["path"])
         if asked.get("kind"):
             rows = rows.filter(kind=asked["kind"])
@@ -61,9 +85,9 @@ class RepositoryDocumentsView(InRepository):
             rows = rows.filter(**{field: asked["state"]})
         if asked["q"]:
             rows = rows.filter(Q(path__icontains=asked["q"]) | Q(title__icontains=asked["q"]))
-        length = Func("warnings", function="jsonb_array_length", output_field=IntegerField())
-        rows = rows.defer(*WIDE).annotate(warning_count=length)
-        page = page_of_rows(rows, order=("path", "id"), viewer=self.viewer, question=self.question())
+        return self._answered(page_of_rows(rows, order=("path", "id"), viewer=self.viewer, question=self.question()))
+
+    def _answered(self, page: Page[Any]) -> Response:
         body = page.body(lambda document: shape.present_line(self.repository, document))
         return Response({**body, "repository": freshness(self.repository)})
 
@@ -178,6 +202,9 @@ class FilesView(InRepository):
 
     def get(self, request: Any, **names: Any) -> Response:
         asked = self.query
+        if not any(asked.get(name) for name in ("path", "kind", "state", "q")):
+            page = page_of_readable(_FILES, self.repository.pk, viewer=self.viewer, question=self.question())
+            return self._answered(page)
         rows = RepositoryFile.objects.visible_to(self.viewer).filter(repository=self.repository).defer("text")
         if asked["path"]:
             rows = rows.filter(path__startswith=asked["path"])
@@ -186,7 +213,9 @@ class FilesView(InRepository):
         for name in ("kind", "state"):
             if asked.get(name):
                 rows = rows.filter(**{name: asked[name]})
-        page = page_of_rows(rows, order=("path", "id"), viewer=self.viewer, question=self.question())
+        return self._answered(page_of_rows(rows, order=("path", "id"), viewer=self.viewer, question=self.question()))
+
+    def _answered(self, page: Page[Any]) -> Response:
         return Response({**page.body(shape.present_file), "repository": freshness(self.repository)})
 
 

@@ -11,8 +11,18 @@ from django.db import connection, models
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from apps.access.compiled import MARK_OF_ID, MARK_OF_NOW, ReadableRows, Rows, key_among
+from apps.access.compiled import (
+    AFTER_ID,
+    AFTER_TIME,
+    MARK_OF_ID,
+    MARK_OF_NOW,
+    ReadablePages,
+    ReadableRows,
+    Rows,
+    key_among,
+)
 from apps.access.models import ApiToken, Session, User
+from apps.access.rest.cursors import page_of_readable, page_of_rows
 from apps.collections import catalogue as collections
 from apps.collections.models import Collection
 from apps.repos import catalogue as repositories
@@ -91,3 +101,40 @@ def test_a_queryset_that_can_have_no_row_asks_nothing() -> None:
     with CaptureQueriesContext(connection) as seen:
         assert rows.all("any") == []
     assert len(seen) == 0
+
+
+def test_api_fact_03_pages_of_a_compiled_list_are_those_of_the_queryset() -> None:
+    olga, otto = User.objects.create_user("olga"), User.objects.create_user("otto")
+    at = timezone.now()
+    for number in range(7):
+        # Two at each moment, so that only the key decides between them.
+        Collection.objects.create(
+            name=f"c{number}", slug=f"c{number}", owner=olga, created_at=at + datetime.timedelta(seconds=number // 2)
+        )
+    Collection.objects.create(name="his", slug="his", owner=otto)
+    pages: ReadablePages[Collection] = ReadablePages(
+        lambda viewer: Collection.objects.visible_to(viewer),
+        order=("-created_at", "id"),
+        after=(AFTER_TIME, AFTER_ID),
+        related="owner",
+    )
+    for viewer in (olga, otto, User.objects.create_superuser("ada"), AnonymousUser()):
+        rows = Collection.objects.visible_to(viewer)
+        for limit in (1, 2, 3, 7, 8, 100):
+            cursor: str | None = ""
+            found = []
+            while cursor is not None:
+                question = {"limit": limit, "cursor": cursor}
+                page = page_of_readable(pages, viewer=viewer, question=question)
+                plain = page_of_rows(rows, order=pages.order, viewer=viewer, question=question)
+                assert ([row.pk for row in page.items], page.total) == ([row.pk for row in plain.items], plain.total)
+                found += [row.pk for row in page.items]
+                cursor = page.next_cursor
+            assert found == [row.pk for row in rows.order_by("-created_at", "id")]
+    assert page_of_readable(pages, viewer=olga, question={"limit": 9}).items[0].owner == olga
+
+
+def test_a_mark_that_does_not_reach_the_statement_is_refused() -> None:
+    rows: Rows[Collection] = Rows(lambda name: Collection.objects.filter(name__icontains=name), "a name")
+    with pytest.raises(TypeError, match="a name"):
+        rows.all("Shelf")

@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 from django.contrib.auth.models import AbstractUser
 from django.core import signing
 from django.db import models
-from django.db.models import Q
 
+from apps.access.compiled import ReadablePages, beyond
 from apps.access.errors import BadRequest
 from apps.access.viewers import GroupViewer, Viewer
 
@@ -80,20 +80,38 @@ def page_of_rows(
 
     ``question`` is the checked query with ``limit`` and ``cursor``, plus whatever else decides what is listed.
     """
-    limit = int(question["limit"])
     after = read_cursor(str(question.get("cursor", "")), viewer=viewer, question=question)
-    total = rows.count()
     wanted = rows.order_by(*order)
     if after is not None:
-        wanted = wanted.filter(_beyond(order, after))
-    found = list(wanted[: limit + 1])
-    more = len(found) > limit
+        wanted = wanted.filter(beyond(order, after))
+    found = list(wanted[: int(question["limit"]) + 1])
+    return _page(found, rows.count, order, viewer, question, is_first=after is None)
+
+
+def page_of_readable(pages: ReadablePages[Any], *values: Any, viewer: Viewer, question: Mapping[str, Any]) -> Page[Any]:
+    """As ``page_of_rows``, of a list whose statements are compiled once; ``values`` for its marks."""
+    after = read_cursor(str(question.get("cursor", "")), viewer=viewer, question=question)
+    found, count = pages.page(viewer, *values, after=after, limit=int(question["limit"]) + 1)
+    return _page(found, count, pages.order, viewer, question, is_first=after is None)
+
+
+def _page(
+    found: list[Any],
+    count: Callable[[], int],
+    order: Sequence[str],
+    viewer: Viewer,
+    question: Mapping[str, Any],
+    *,
+    is_first: bool,
+) -> Page[Any]:
+    """``found`` holds a row more than the page when there is another one."""
+    limit = int(question["limit"])
+    if len(found) <= limit:
+        # A list that ends on its first page has been counted.
+        return Page(found, len(found) if is_first else count(), None)
     found = found[:limit]
-    cursor = None
-    if more:
-        position = [_value_of(found[-1], name.lstrip("-")) for name in order]
-        cursor = write_cursor(position, viewer=viewer, question=question)
-    return Page(found, total, cursor)
+    position = [_value_of(found[-1], name.lstrip("-")) for name in order]
+    return Page(found, count(), write_cursor(position, viewer=viewer, question=question))
 
 
 def page_of_list(items: Sequence[T], *, viewer: Viewer, question: Mapping[str, Any]) -> Page[T]:
@@ -104,17 +122,6 @@ def page_of_list(items: Sequence[T], *, viewer: Viewer, question: Mapping[str, A
     end = start + limit
     cursor = write_cursor([end], viewer=viewer, question=question) if end < len(items) else None
     return Page(list(items[start:end]), len(items), cursor)
-
-
-def _beyond(order: Sequence[str], after: Sequence[Any]) -> Q:
-    condition = Q(pk__in=())
-    same = Q()
-    for name, value in zip(order, after, strict=True):
-        field = name.lstrip("-")
-        step = "lt" if name.startswith("-") else "gt"
-        condition |= same & Q(**{f"{field}__{step}": value})
-        same &= Q(**{field: value})
-    return condition
 
 
 def _value_of(row: Any, path: str) -> Any:
