@@ -9,6 +9,7 @@ from urllib.parse import quote
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
+from django.db.models.functions import Upper
 from django.utils import timezone
 
 from apps.indexing.models import Chunk
@@ -102,6 +103,7 @@ class CodeNode(models.Model):
         indexes = [
             models.Index(fields=["repository", "name"], name="code_nodes_name"),
             models.Index(fields=["repository", "number"], name="code_nodes_number"),
+            models.Index("repository", Upper("name"), name="code_nodes_begin"),
             GinIndex(fields=["search_keys"], name="code_nodes_search"),
         ]
 

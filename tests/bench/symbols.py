@@ -30,13 +30,14 @@ from django.db import connection
 
 from apps.access.models import User
 from apps.markup.values import Limits
+from apps.repos.code import alike
 from apps.repos.code.mentions import Place, by_chunk, names_in
 from apps.repos.code.naming import Resolver, Symbol
 from apps.repos.code.reading import CodeRead, read_code
 from apps.repos.code.searching import search
 from apps.repos.code.storing import Changes, SourceFile, store
 from apps.repos.models import Repository
-from apps.repos.models_code import CodeFile, CodeNode
+from apps.repos.models_code import CodeFile, CodeNode, CodeState
 from apps.repos.registration import request_sync
 from apps.symbols.languages import grammar_for, language_of
 from apps.symbols.parsing import parse_code
@@ -186,6 +187,9 @@ def test_storing_and_search(capsys: pytest.CaptureFixture[str]) -> None:
     if batch:
         store(repository, batch, Changes())
     stored = (cpu() - start, backend_seconds() - server)
+    state = CodeState.objects.get(repository=repository)
+    alike._merge(repository, 0, len(state.segments) - 1)  # as the end of a sync does
+    alike._keep(state, state.next_number, [state.next_number])
     with connection.cursor() as cursor:
         cursor.execute("SELECT gin_clean_pending_list('code_nodes_search')")  # as autovacuum does
         cursor.execute("ANALYZE code_nodes")
@@ -241,7 +245,9 @@ def memory_of(process: int) -> int:
         for line in Path(f"/proc/{process}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 total = int(line.split()[1]) * 1024
-        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        # Children belong to the thread that started them.
+        lists = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")]
+        children = " ".join(lists).split()
     except OSError:
         return total
     return total + sum(memory_of(int(child)) for child in children)

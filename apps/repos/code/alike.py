@@ -12,9 +12,8 @@ import uuid
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import connection
@@ -38,8 +37,7 @@ REBUILD_AT_ONCE = 20_000
 _COLUMNS = (("repository_id", "uuid"), ("triple", "text"), ("segment", "int4"), ("entries", "bytea"))
 
 
-@dataclass(frozen=True, slots=True)
-class Alike:
+class Alike(NamedTuple):
     """A symbol by its number in its repository. ``similarity`` from ``LEAST`` to 1."""
 
     similarity: float
@@ -160,8 +158,11 @@ def _similar(entries: bytes, asked: int) -> tuple[Any, Any]:
     packed = np.frombuffer(entries, "<u4")
     numbers = packed & (MOST_NUMBERS - 1)
     shared = np.bincount(numbers)
-    own = np.zeros(len(shared), np.int64)
+    own = np.zeros(len(shared), np.uint8)
     own[numbers] = packed >> NUMBER_BITS
-    similarity = shared / (own + asked - shared)
-    kept = np.flatnonzero(similarity >= LEAST)
-    return kept, similarity[kept]
+    # A name that shares fewer than this of those asked for cannot be alike enough, however short it is.
+    likely = np.flatnonzero(shared >= LEAST * asked)
+    shared = shared[likely]
+    similarity = shared / (own[likely] + (asked - shared))
+    kept = similarity >= LEAST
+    return likely[kept], similarity[kept]

@@ -25,6 +25,7 @@ from apps.symbols.names import PREFIX, group_key, inner_trigrams, joined, segmen
 MOST = 300
 MOST_ASKED = 12
 MOST_ALIKE = 100_000
+LAST_CHARACTER = "\U0010ffff"
 SURE = 0.85
 """Classes from here on name the symbol; below they only resemble it."""
 CLASSES = {1.0: "qualified name", 0.95: "name", 0.9: "ending", 0.85: "segments", 0.6: "prefix"}
@@ -142,13 +143,17 @@ def _named(where: Fragment, wanted: Sequence[str], limit: int) -> list[Found]:
     }
     begins, begun = ["false"], []
     for start in [name.casefold() for name in wanted if len(name) >= PREFIX and " " not in name]:
-        # All that begin so hold the triples inside it too, which are rarer together than its first three letters.
-        keys = [f"p{start[:PREFIX]}", *(f"t{triple}" for triple in inner_trigrams(start))]
-        begins.append(
-            "n.search_keys @> %s::text[]"
-            " AND (starts_with(upper(n.name), upper(%s::text)) OR strpos(n.segments, %s::text) > 0)"
-        )
-        begun += [keys, start, f" {start}"]
+        if start.isalnum():
+            # All that begin so hold the triples inside it too, which are rarer together than its first three letters.
+            keys = [f"p{start[:PREFIX]}", *(f"t{triple}" for triple in inner_trigrams(start))]
+            begins.append(
+                "(n.search_keys @> %s::text[]"
+                " AND (starts_with(upper(n.name), upper(%s::text)) OR strpos(n.segments, %s::text) > 0))"
+            )
+            begun += [keys, start, f" {start}"]
+        else:  # no word begins so, only a whole name
+            begins.append("(upper(n.name) >= upper(%s::text) AND upper(n.name) < upper(%s::text) || %s::text)")
+            begun += [start, start, LAST_CHARACTER]
     cases = [(value, keys) for value, keys in classes.items() if keys]
     whens = " ".join(f"WHEN n.search_keys && %s::text[] THEN {value}" for value, _ in cases)
     return _rows(
@@ -206,16 +211,30 @@ def _rows(
 ) -> list[Found]:
     """The best rows in the order of 5.2. Written out: what is asked differs in its bound values only."""
     lasts = sorted({joined(name).rsplit(".", 1)[-1] for name in wanted})
+    # Files and repositories are joined to what is left of a first cut: what begins with three letters may be thousands.
+    # TIES: equal so far are all kept, since paths decide between them.
+    order = "evidence DESC, n.name <> ALL(%s::text[]), n.test OR n.side, n.kind <> ALL(%s::text[])"
+    order = f"{order}, length(n.qualified_name)"
+    ordered = (lasts, list(_TOLD))
+    files = " JOIN code_files f ON f.id = n.file_id" if "f.path" in where.sql else ""
     rows = fetch(
         Fragment(
             "SELECT n.id, n.repository_id, r.slug, n.file_id, n.kind, n.language, n.name, n.qualified_name,"  # noqa: S608
-            " n.signature, split_part(n.doc, E'\\n', 1), f.path, n.start_line, n.end_line, n.exported,"
-            f" {evidence.sql} AS evidence FROM {table.sql}"
+            " n.signature, split_part(n.doc, E'\\n', 1), f.path, n.start_line, n.end_line, n.exported, n.evidence"
+            f" FROM (SELECT n.*, {evidence.sql} AS evidence FROM {table.sql}{files}"
+            f" WHERE {where.sql} AND {condition.sql} ORDER BY {order} FETCH FIRST (%s::int4) ROWS WITH TIES) AS n"
             " JOIN code_files f ON f.id = n.file_id JOIN repositories r ON r.id = n.repository_id"
-            f" WHERE {where.sql} AND {condition.sql} ORDER BY evidence DESC, n.name <> ALL(%s::text[]),"
-            " n.test OR n.side, n.kind <> ALL(%s::text[]), length(n.qualified_name), f.path, n.start_line, r.slug, n.id"
-            " LIMIT %s::int4",
-            (*evidence.params, *table.params, *where.params, *condition.params, lasts, list(_TOLD), limit),
+            f" ORDER BY {order}, f.path, n.start_line, r.slug, n.id LIMIT %s::int4",
+            (
+                *evidence.params,
+                *table.params,
+                *where.params,
+                *condition.params,
+                *ordered,
+                limit,
+                *ordered,
+                limit,
+            ),
         )
     )
     return [_found(row) for row in rows]

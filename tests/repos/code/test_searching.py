@@ -49,6 +49,23 @@ def test_retrieval_fact_73_the_symbol_is_first(portal: Any, repository: Reposito
     assert first.start_line == 1 and first.signature.startswith("function createServer(port")
 
 
+def test_retrieval_5_2_a_name_is_found_by_its_begin_whatever_separators_it_has(portal: Any, upstream: Any) -> None:
+    upstream.commit(
+        {"a.py": "def insert_value(): ...\ndef Insert_Vapor(): ...\ndef insert_other(): ...\ndef re_va(): ...\n"}
+    )
+    portal.synced(upstream)
+
+    def found(query: str) -> set[str]:
+        return {row.name for row in search(viewer=portal.admin, query=query) if row.matched == "prefix"}
+
+    assert found("insert_va") == {"insert_value", "Insert_Vapor"}
+    assert found("INSERT_V") == {"insert_value", "Insert_Vapor"}
+    assert found("inser") == {"insert_value", "Insert_Vapor", "insert_other"}
+    assert found("vapo") == {"Insert_Vapor"}
+    assert search(viewer=portal.admin, query="insert_va", path="b/") == []
+    assert len(search(viewer=portal.admin, query="insert_va", limit=1)) == 1
+
+
 def test_retrieval_5_2_order_and_evidence(portal: Any, repository: Repository) -> None:
     rows = search(viewer=portal.admin, query="createServer")
     assert [(row.name, row.evidence, row.path) for row in rows[:3]] == [
