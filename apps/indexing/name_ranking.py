@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from apps.indexing.analyzer import fold
 from apps.indexing.naming import (
@@ -40,9 +40,10 @@ class Judgement:
         documents: Sequence[Named],
         sources: Mapping[int, Source],
         own: Callable[[Sequence[int]], Mapping[int, Mapping[str, float]]] = lambda refs: {},
+        headed: Callable[[Sequence[int]], Container[int]] = frozenset,
     ) -> None:
         """``own`` gives, for refs of chunks, the weights of the query's terms in them: they order the sections inside a
-        file that is named.
+        file that is named. ``headed`` gives those whose headings may hold words of the query: thousands are looked at.
         """
         readings = {number: _Reading(asked, sources[number]) for number in {one.number for one in documents}}
         self._judged = [_Judged(asked, document, readings[document.number]) for document in documents]
@@ -50,8 +51,10 @@ class Judgement:
         _well_known(asked, self._judged)
         inside = [section.ref for one in self._judged if one.is_named for section in one.sections]
         weights = own(inside) if inside else {}
+        others = [section[2] for one in self._judged if not one.is_named for section in one.document.sections]
+        may_hold = headed(others) if others else ()
         for one in self._judged:
-            one.choose(weights)
+            one.choose(weights, may_hold)
         kept = [one for one in self._judged if one.kept]
         self.refs = [section.ref for one in kept for section in one.kept if section is not None]
         self.terms = frozenset[str]().union(*(one.undecided() for one in kept))
@@ -163,7 +166,7 @@ class _Judged:
         explained = self.explained(in_heading)
         return round(explained * max(share, self._share(self._heading(section), idf)), DECIMALS)
 
-    def choose(self, own: Mapping[int, Mapping[str, float]]) -> None:
+    def choose(self, own: Mapping[int, Mapping[str, float]], headed: Container[int]) -> None:
         """Fills ``kept``: with every unknown word as common as can be, evidence is at its largest."""
         if self.document.side and self.name_class not in ("spelled", "same_name"):
             return
@@ -171,7 +174,7 @@ class _Judged:
             inside = self._inside(own)
             self.kept = [one for one in inside if self._may_be_row(one)][:SECTIONS_A_DOCUMENT]
         else:
-            self.kept = [one for one in self._promising() if self._may_be_row(one)]
+            self.kept = [one for one in self._promising(headed) if self._may_be_row(one)]
 
     def _may_be_row(self, section: Section | None) -> bool:
         if self.name_class is not None or (section is not None and self._is_exact(section)):
@@ -204,7 +207,7 @@ class _Judged:
         place = (not self.full_path, chosen, document.depth, document.path, self.source.label)
         return [(row, (*place, rank)) for rank, row in enumerate(found[:SECTIONS_A_DOCUMENT])]
 
-    def _promising(self) -> list[Section | None]:
+    def _promising(self, headed: Container[int]) -> list[Section | None]:
         """Sections of a document that is not named, in file order. Where the words in its headings explain too little
         of the query, nothing else makes up for it. Of sections without any, which are all alike, the first ones.
         """
@@ -217,7 +220,7 @@ class _Judged:
         found: list[Section | None] = []
         heard = self.reading.heard
         for section in sections:
-            held = heard(section[0])
+            held = heard(section[0]) if section[2] in headed else None
             if held:
                 if round(self.explained(held), DECIMALS) >= LEAST_EVIDENCE:
                     found.append(section_of(section))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -205,7 +205,7 @@ def rank(
     """The stream from its pool and the rows of ``statement``. The lexical stream's result tells how rare words are in
     texts, and which sections of a named file hold them.
     """
-    documents = [_named(orjson.loads(data)) for kind, _, _, _, data in rows if kind == "nd"]
+    documents = [_named(one) for kind, _, _, _, data in rows if kind == "nd" for one in orjson.loads(data)]
     sources = {s.names: naming.Source(s.language, s.label) for s in scope.sources if s.names}
     terms = {
         source.number: {unit: term for term, unit in question.terms.get(source.language, {}).items()}
@@ -222,6 +222,11 @@ def rank(
         weights = lexical.weights(refs) if lexical is not None else {}
         return {ref: {terms[ref >> SLOT_BITS][unit]: w for unit, w in held.items()} for ref, held in weights.items()}
 
+    def headed(refs: Sequence[int]) -> Container[int]:
+        if lexical is None or question.left_out:  # words that the lexical stream did not ask may be in headings too
+            return frozenset(refs)
+        return lexical.in_headings(refs)
+
     of_query = frozenset[str]().union(*(_asked(question.text, language) for language in scope.languages))
     everywhere = math.log(1 + found.documents / (1 + found.documents))
     idf = functools.cache(found.idf)
@@ -230,7 +235,7 @@ def rank(
         return idf(term) if term in of_query else everywhere
 
     asked = Asked(question.text, idf, least, rare, question.only_common_words)
-    return Pending(found, Judgement(asked, documents, sources, own), list(sources))
+    return Pending(found, Judgement(asked, documents, sources, own, headed), list(sources))
 
 
 def search(scope: Scope, question: Question) -> NameResult:
@@ -247,7 +252,7 @@ def search(scope: Scope, question: Question) -> NameResult:
 
 def statement(scope: Scope, question: Question, found: Pool) -> Fragment:
     """The documents of the pool and files written in capitals that the query mentions (of a query of common words,
-    those whose folded name it is), kind ``nd``, in the columns of ``REPLY``.
+    those whose folded name it is), as one row of kind ``nd`` in the columns of ``REPLY``.
     """
     numbers = numbers_text(source.names for source in scope.sources if source.names)
     refs = numbers_text(found.refs)
@@ -259,12 +264,12 @@ def statement(scope: Scope, question: Question, found: Pool) -> Fragment:
         condition = "(ref = ANY(%s::bigint[]) OR (capital AND number = ANY(%s::int[]) AND stem = ANY(%s::text[])))"
         bound = [refs, numbers, re.findall(r"\w+", fold(question.text.strip()))]
     return Fragment(
-        "SELECT 'nd', '', '', NULL::bytea, convert_to(json_build_array("  # noqa: S608
-        "number, document_id, path, title, aliases, side, sections, COALESCE("
+        "SELECT 'nd', '', '', NULL::bytea, convert_to(COALESCE(json_agg(n.told)::text, '[]'), 'UTF8') FROM ("  # noqa: S608
+        "SELECT json_build_array(number, document_id, path, title, aliases, side, sections, COALESCE("
         "depth <= (SELECT min(o.depth) FROM indexing_nameddocument o "
-        "WHERE o.number = d.number AND o.stem = d.stem AND NOT o.side), true))::text, 'UTF8') "
+        "WHERE o.number = d.number AND o.stem = d.stem AND NOT o.side), true)) AS told "
         f"FROM indexing_nameddocument d WHERE {condition} "
-        f"ORDER BY ref = ANY(%s::bigint[]) DESC, depth, path LIMIT {2 * MAX_TIED}",
+        f"ORDER BY ref = ANY(%s::bigint[]) DESC, depth, path LIMIT {2 * MAX_TIED}) n",
         (*bound, refs),
     )
 

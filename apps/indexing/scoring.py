@@ -290,6 +290,12 @@ class Detail:
             found.setdefault(ref, {})[unit] = _WHERE[where]
         return found
 
+    def in_headings(self, refs: Sequence[int]) -> set[int]:
+        """Those of the chunks ``refs`` that hold a unit in their heading field."""
+        refs_found, hits, _ = self._at(refs)
+        found: set[int] = set(refs_found[self.entries.data["heading"][hits] > 0].tolist())
+        return found
+
     def weights(self, refs: Sequence[int], idf: Mapping[int, float]) -> dict[int, dict[int, float]]:
         found: dict[int, dict[int, float]] = {}
         refs_found, hits, units = self._at(refs)

@@ -6,6 +6,8 @@ first.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -59,15 +61,15 @@ def strength(streams: Streams, fused: Fused, known: Mapping[tuple[int, int, bool
     return round(((coverage / whole if whole else 0.0) + evidence) / 2, ROUND)
 
 
-def merged(blocks: Sequence[Block]) -> list[tuple[Block, Candidate]]:
-    """Both blocks as one list, by strength × final score."""
-    rows = [(block, row) for block in blocks for row in block.fused.order]
-    if len(blocks) == 1:
-        return rows
+def merged(blocks: Sequence[Block], most: int) -> list[tuple[Block, Candidate]]:
+    """The first ``most`` rows of both blocks as one list, by strength × final score; each block keeps its order."""
+    lists = [[(block, row) for row in block.fused.order[:most]] for block in blocks]
+    if len(lists) == 1:
+        return lists[0]
 
     def key(entry: tuple[Block, Candidate]) -> tuple[object, ...]:
         block, row = entry
         standing = block.fused.standings[row.ref]
         return (-round(block.strength * standing.final, ROUND), *sort_key(row, standing)[1:])
 
-    return sorted(rows, key=key)
+    return list(itertools.islice(heapq.merge(*lists, key=key), most))

@@ -89,7 +89,7 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
         return _empty(emptiness.words_absent(question, asked[0], absent), question, begun)
     beside = Beside(viewer, question.filters)
     blocks = blocks_of(heard, beside.set_aside)
-    rows = merged(blocks)
+    total = sum(len(block.fused.order) for block in blocks)
     bound = _bound_to(question, filled, asked[0], in_blocks=in_blocks)
     start = _start(question, viewer, bound)
     end = start + question.limit
@@ -97,8 +97,8 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
         page = [(block, row) for block in blocks for row in block.fused.order[start:end]]
         more = any(len(block.fused.order) > end for block in blocks)
     else:
-        page = rows[start:end]
-        more = len(rows) > end
+        page = merged(blocks, end)[start:]
+        more = total > end
     # Once, on the first page of an answer.
     graph = beside.blocks() if start == 0 else GraphBlocks()
     answer = Answer(
@@ -109,10 +109,10 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
             else hit
             for hit in hits_of(page, question)
         ),
-        total=len(rows),
+        total=total,
         capped=any(block.streams.capped for block in blocks),
         next_cursor=write_cursor([end], viewer=viewer, question=bound) if more else None,
-        facets=facets_of([row for _, row in rows], question.filters, question.sources),
+        facets=facets_of([row for block in blocks for row in block.fused.order], question.filters, question.sources),
         degraded=tuple(one for streams in asked for one in streams.degraded),
         absent_words=tuple(absent),
         dropped_terms=max(len(streams.terms.left_out) for streams in asked),
@@ -124,7 +124,7 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
         neighbours=graph.neighbours,
         already_rejected=graph.already_rejected,
     )
-    if not rows and not graph.already_rejected:
+    if not total and not graph.already_rejected:
         answer = emptiness.nothing_matched(answer, question, asked[0], absent)
     return _finished(answer, begun)
 
