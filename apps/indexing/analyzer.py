@@ -12,7 +12,7 @@ import unicodedata
 from array import array
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import regex
 import snowballstemmer
@@ -34,9 +34,9 @@ _LETTERS = str.maketrans(
 _MARKED = regex.compile(r"([\p{Latin}\p{Greek}])\p{M}+")
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A term of a text. ``position`` counts words from 0; offsets point into the text as given."""
+class Term(NamedTuple):
+    """A term of a text. ``position`` counts words from 0; offsets point into the text as given. A tuple, because each
+    text that is shown makes many."""
 
     text: str
     position: int

@@ -22,7 +22,7 @@ from apps.indexing.statements import Fragment, fetch, fragment_of, union
 
 if TYPE_CHECKING:
     from apps.indexing.models import EmbeddingProfile
-    from apps.indexing.scope import Scope
+    from apps.indexing.scope import Allowed, Scope
     from apps.indexing.stores import ChunkStore
 
 EXACT_LIMIT = 20_000
@@ -94,8 +94,16 @@ def choose(scope: Scope, profile: EmbeddingProfile, limit: int) -> Look:
     return Look(exact=False, ef_search=min(1000, max(MIN_EF_SEARCH, 2 * limit)))
 
 
-def statement(scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float32], limit: int, look: Look) -> Fragment:
-    """One SELECT in the columns of ``REPLY``, kind ``d``: refs and their cosines, one row a store."""
+def statement(
+    scope: Scope,
+    profile: EmbeddingProfile,
+    vector: NDArray[np.float32],
+    limit: int,
+    look: Look,
+    allowed: Allowed | None = None,
+) -> Fragment:
+    """One SELECT in the columns of ``REPLY``, kind ``d``: refs and their cosines, one row a store. ``allowed``: the
+    statement that it becomes part of begins with these."""
     asked = vector_text(vector)
     parts = []
     for store in scope.stores:
@@ -104,7 +112,7 @@ def statement(scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float3
         elif look.nearest_first and store.name not in scope.conditions:
             found = _nearest_first(scope, store, profile, asked, limit)
         else:
-            found = _exact(scope, store, profile, asked, limit)
+            found = _exact(scope, store, profile, asked, limit, allowed)
         parts.append(
             Fragment(
                 "SELECT 'd', '', '', string_agg(int8send(n.ref), ''::bytea), "  # noqa: S608
@@ -115,9 +123,14 @@ def statement(scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float3
     return union(parts) if parts else Fragment("SELECT 'd', '', '', NULL::bytea, NULL::bytea WHERE false")
 
 
-def _exact(scope: Scope, store: ChunkStore, profile: EmbeddingProfile, asked: str, limit: int) -> Fragment:
+def _exact(
+    scope: Scope, store: ChunkStore, profile: EmbeddingProfile, asked: str, limit: int, allowed: Allowed | None
+) -> Fragment:
     """Every allowed vector, by way of its chunk."""
-    chunks = _chunks(scope, store)
+    if allowed is not None:
+        chunks = Fragment(f"SELECT ref, embed_hash FROM {allowed.names[store.name]}")  # noqa: S608
+    else:
+        chunks = _chunks(scope, store)
     numbers, generations = _generations(scope, store)
     return Fragment(
         "SELECT c.ref, v.embedding <=> %s::halfvec AS distance "  # noqa: S608

@@ -24,7 +24,7 @@ from apps.indexing.statements import Fragment, fetch, fragment_of, numbers_text,
 
 if TYPE_CHECKING:
     from apps.indexing.questions import Question
-    from apps.indexing.scope import Scope
+    from apps.indexing.scope import Allowed, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class LexicalResult:
 class LexicalBackend(Protocol):
     def limit(self, scope: Scope, question: Question) -> Question: ...
 
-    def statement(self, scope: Scope, question: Question) -> Fragment: ...
+    def statement(self, scope: Scope, question: Question, allowed: Allowed | None = None) -> Fragment: ...
 
     def rank(self, scope: Scope, question: Question, rows: Sequence[tuple[Any, ...]], limit: int) -> LexicalResult: ...
 
@@ -122,20 +122,24 @@ class PostgresLexical:
         rarest = sorted(question.asked, key=lambda unit: (df[unit] == 0, df[unit], unit))
         return question.without(set(rarest[MAX_QUERY_TERMS:]))
 
-    def statement(self, scope: Scope, question: Question) -> Fragment:
+    def statement(self, scope: Scope, question: Question, allowed: Allowed | None = None) -> Fragment:
         """One SELECT of statistics (``s``), postings (``p``) and, with conditions, allowed chunks (``f``), in the
-        columns of ``REPLY``.
+        columns of ``REPLY``. ``allowed``: the statement that it becomes part of begins with these.
         """
         parts = [statistics("s", given(scope.numbers))]
         for language, terms, numbers in _by_language(scope, question):
             parts.append(postings("p", language, terms, given(numbers)))
         if scope.conditions:
             for store in scope.stores:
-                inner = fragment_of(scope.chunks_of(store).values("ref"))
+                inner = (
+                    Fragment(f"SELECT ref FROM {allowed.names[store.name]}")  # noqa: S608
+                    if allowed is not None
+                    else fragment_of(scope.chunks_of(store).values("ref"))
+                )
                 parts.append(
                     Fragment(
                         "SELECT 'f', '', '', NULL::bytea, COALESCE(string_agg(int8send(ref), ''::bytea), ''::bytea) "  # noqa: S608
-                        f"FROM ({inner.sql}) allowed",
+                        f"FROM ({inner.sql}) a",
                         inner.params,
                     )
                 )

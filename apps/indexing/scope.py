@@ -19,7 +19,7 @@ from apps.access.compiled import readable_ids
 from apps.access.sources import source_model
 from apps.indexing.models import NAMES_SUFFIX as SUFFIX
 from apps.indexing.models import SLOT_BITS, Chunk, EmbeddingProfile, ProfileState
-from apps.indexing.statements import Fragment, fetch, union
+from apps.indexing.statements import Fragment, fetch, fragment_of, union
 from apps.indexing.stores import Block, ChunkStore, all_stores, get_store
 
 if TYPE_CHECKING:
@@ -99,6 +99,27 @@ class Scope:
         rows: QuerySet[Any] = store.model._default_manager.filter(in_numbers(self.numbers_of(store)))
         condition = self.conditions.get(store.name)
         return rows if condition is None else rows.filter(condition)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The chunks that the conditions of a scope leave, looked for once for all streams of a statement: ``names`` are
+    what its WITH clause ``fragment`` calls those of each store (columns ref and embed_hash)."""
+
+    names: Mapping[str, str]
+    fragments: tuple[Fragment, ...]
+
+    @classmethod
+    def of(cls, scope: Scope) -> Allowed | None:
+        """None for a scope without conditions: there every chunk of its sources is allowed."""
+        if not scope.conditions:
+            return None
+        names, fragments = {}, []
+        for store in scope.stores:
+            names[store.name] = f"allowed_{store.name}"
+            inner = fragment_of(scope.chunks_of(store).values("ref", "embed_hash"))
+            fragments.append(Fragment(f"{names[store.name]} AS MATERIALIZED ({inner.sql})", inner.params))
+        return cls(names, tuple(fragments))
 
 
 def in_numbers(numbers: Collection[int]) -> Q:

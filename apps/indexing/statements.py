@@ -29,6 +29,14 @@ def union(parts: Sequence[Fragment]) -> Fragment:
     )
 
 
+def beginning_with(named: Sequence[Fragment], statement: Fragment) -> Fragment:
+    """``statement`` with a WITH clause of ``named``, each ``name AS (SELECT …)``; as it is without any."""
+    if not named:
+        return statement
+    sql = f"WITH {', '.join(one.sql for one in named)} {statement.sql}"
+    return Fragment(sql, (*(value for one in named for value in one.params), *statement.params))
+
+
 def numbers_text(values: Iterable[int]) -> str:
     """Integers as PostgreSQL writes an array of them: one text is bound many times faster than a list of numbers."""
     return "{" + ",".join(map(str, values)) + "}"

@@ -12,7 +12,7 @@ from apps.indexing.models import EmbeddingProfile
 from apps.indexing.scope import Scope
 from apps.indexing.statements import Fragment, fragment_of
 from apps.repos.models_code import CodeChunk
-from apps.retrieval.shelf_values import Candidate, Found, among, has_vector, sources_of
+from apps.retrieval.shelf_values import Candidate, Found, among, has_vector, sources_of, winner_of
 from apps.retrieval.shelves import repository_ref, repository_states
 from apps.retrieval.values import SourceRef, SymbolRef
 
@@ -98,29 +98,14 @@ class CodeShelf:
         return repository_ref(row[13], row[14])
 
     def winner(self, row: Sequence[Any], source: SourceRef, language: str) -> Found:
-        (_, _, _, id, document, _, _, first, last, start, end, text, _, _, _, version, written, checked, stale,
-         vector, symbol) = row  # fmt: skip
-        node, kind, name, qualified_name, signature, doc, line = orjson.loads(symbol)
+        node, kind, name, qualified_name, signature, doc, line = orjson.loads(row[-1])
         signature = signature.rstrip()
-        return Found(
+        return winner_of(
+            row,
             layer="code",
-            chunk_id=id,
-            document_id=document,
             source=source,
             url=f"{source.url}/code/{node}",
-            heading_path=(),
-            anchor="",
-            start_line=first,
-            end_line=last,
-            start_byte=start,
-            end_byte=end,
-            text=text,
             language=language,
-            version=version,
-            text_time=written,
-            checked_time=checked,
-            stale_since=checked if stale else None,
-            has_vector=vector,
             symbol=SymbolRef(UUID(node), kind, name, qualified_name, signature, doc.partition("\n")[0]),
             told_until=line + signature.count("\n"),
         )

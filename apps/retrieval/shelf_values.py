@@ -115,6 +115,44 @@ WINNER = (
 """Columns in which all shelves tell of winners."""
 
 
+def winner_of(
+    row: Sequence[Any],
+    *,
+    layer: Layer,
+    source: SourceRef,
+    url: str,
+    language: str,
+    anchor: str = "",
+    symbol: SymbolRef | None = None,
+    told_until: int = 0,
+) -> Found:
+    """A row of ``WINNER`` as a winner; the rest is what its store alone knows."""
+    (_, _, _, id, document, headings, _, first, last, start, end, text, _, _, _, version, written, checked, stale,
+     vector, _) = row  # fmt: skip
+    return Found(
+        layer=layer,
+        chunk_id=id,
+        document_id=document,
+        source=source,
+        url=url,
+        heading_path=tuple(headings),
+        anchor=anchor,
+        start_line=first,
+        end_line=last,
+        start_byte=start,
+        end_byte=end,
+        text=text,
+        language=language,
+        version=version,
+        text_time=written,
+        checked_time=checked,
+        stale_since=checked if stale else None,
+        has_vector=vector,
+        symbol=symbol,
+        told_until=told_until,
+    )
+
+
 class Shelf(Protocol):
     """How one store shows its rows. All of a search are asked in one statement, so shelves give SELECTs."""
 

@@ -27,6 +27,7 @@ from apps.retrieval.shelf_values import (
     has_vector,
     place_in,
     sources_of,
+    winner_of,
 )
 from apps.retrieval.values import Layer, SourceRef
 
@@ -86,28 +87,9 @@ class _DocumentShelf:
         )  # fmt: skip
 
     def winner(self, row: Sequence[Any], source: SourceRef, language: str) -> Found:
-        (_, _, _, id, document, headings, anchor, first, last, start, end, text, slug, _, _, version, written, checked,
-         stale, vector, _) = row  # fmt: skip
-        return Found(
-            layer=self.layer,
-            chunk_id=id,
-            document_id=document,
-            source=source,
-            url=place_in(self.address(source, slug), anchor, first, last),
-            heading_path=tuple(headings),
-            anchor=anchor,
-            start_line=first,
-            end_line=last,
-            start_byte=start,
-            end_byte=end,
-            text=text,
-            language=language,
-            version=version,
-            text_time=written,
-            checked_time=checked,
-            stale_since=checked if stale else None,
-            has_vector=vector,
-        )
+        _, _, _, _, _, _, anchor, first, last, _, _, _, slug, *_ = row
+        url = place_in(self.address(source, slug), anchor, first, last)
+        return winner_of(row, layer=self.layer, source=source, url=url, language=language, anchor=anchor)
 
     def address(self, source: SourceRef, slug: str) -> str:
         raise NotImplementedError

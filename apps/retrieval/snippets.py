@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import regex
 
@@ -20,8 +21,7 @@ _SLACK = 60
 """How far a cut may move to reach the end of a word, in characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """One occurrence of a query term: characters ``start`` to ``end`` of the source, end excluded."""
 
     start: int

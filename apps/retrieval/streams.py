@@ -18,8 +18,9 @@ from apps.indexing.models import EmbeddingProfile
 from apps.indexing.names import NameResult, Pending
 from apps.indexing.questions import Question as Terms
 from apps.indexing.questions import ask
+from apps.indexing.scope import Allowed
 from apps.indexing.scoring import idf
-from apps.indexing.statements import Fragment, fetch, union
+from apps.indexing.statements import Fragment, beginning_with, fetch, union
 from apps.repos.code import searching as symbols
 from apps.retrieval.values import Degraded, Filters
 
@@ -99,20 +100,23 @@ def run_blocks(
         vector, looks = _vector(blocks, query, limit, profile)
     try:
         with _undone_if_it_fails(any(look is not None and not look.exact for look in looks)):
-            parts = []
+            parts: list[Fragment] = []
+            named_first: list[Fragment] = []
             pools: list[names.Pool | None] = []
             for place, (streams, look) in enumerate(zip(blocks, looks, strict=True)):
                 named = any(source.names for source in streams.scope.sources)
                 by_name = streams.block == "docs" and only != "dense" and named
                 pools.append(names.pool(streams.scope, streams.terms) if by_name else None)
+                allowed = Allowed.of(streams.scope)
+                named_first += allowed.fragments if allowed is not None else ()
                 parts += [
                     Fragment(f"SELECT {place}, q.* FROM ({part.sql}) q", part.params)  # noqa: S608
-                    for part in _parts(streams, look, pools[-1], vector, limit, only)
+                    for part in _parts(streams, look, pools[-1], vector, limit, only, allowed)
                 ]
             for look in looks:
                 if look is not None:
                     look.prepare()
-            rows = fetch(union(parts)) if parts else []
+            rows = fetch(beginning_with(named_first, union(parts))) if parts else []
         for place, (streams, look) in enumerate(zip(blocks, looks, strict=True)):
             mine = [row[1:] for row in rows if row[0] == place]
             _rank(streams, mine, limit, only)
@@ -140,7 +144,13 @@ def _undone_if_it_fails(set_locally: bool) -> Iterator[None]:
 
 
 def _parts(
-    streams: Streams, look: dense.Look | None, pool: names.Pool | None, vector: Any, limit: int, only: Mode
+    streams: Streams,
+    look: dense.Look | None,
+    pool: names.Pool | None,
+    vector: Any,
+    limit: int,
+    only: Mode,
+    allowed: Allowed | None,
 ) -> list[Fragment]:
     """What one block asks in the joint statement."""
     parts = []
@@ -150,9 +160,9 @@ def _parts(
     if streams.terms.only_common_words:
         return parts
     if streams.terms.asked and only != "dense":
-        parts.append(lexical.backend().statement(streams.scope, streams.terms))
+        parts.append(lexical.backend().statement(streams.scope, streams.terms, allowed))
     if look is not None and streams.profile is not None:
-        parts.append(dense.statement(streams.scope, streams.profile, vector, limit, look))
+        parts.append(dense.statement(streams.scope, streams.profile, vector, limit, look, allowed))
     return parts
 
 

@@ -62,6 +62,11 @@ def _measure(number: int) -> None:
     alone = sum(parts.values())
     print("  " + "  ".join(f"{name} {value:.1f} ms" for name, value in parts.items()))
     print(f"  search {whole:.1f} ms of CPU, {whole / alone:.2f} of words and meaning alone")
+    narrowed = _median(clock, lambda query: ask(viewer, query, path="1"), queries)
+    mixed = _median(clock, lambda query: ask(viewer, query, mode="mixed"), queries)
+    pack = _median(clock, lambda query: packed(viewer, query), queries)
+    print(f"  narrowed to a fifth {narrowed / whole:.2f} of it; a pack {pack / mixed:.2f} of its search")
+    print(f"  router over {COLLECTIONS} sources: {_median(clock, lambda query: routed(viewer, query), queries):.1f} ms")
     print(f"  over its own statements: {python_over_sql(viewer, queries):.2f} ms for {LIMIT} hits")
     print(f"  statements: {max(len(statements_of(viewer, query)) for query in queries)}")
     print(f"  HTTP, two clients: {http(viewer, queries):.2f} of the queries a second of the bare statements")
@@ -115,11 +120,24 @@ def fill(number: int) -> object:
     return owner
 
 
-def ask(viewer: object, query: str) -> object:
+def ask(viewer: object, query: str, *, mode: str = "docs", path: str = "") -> object:
     from apps.retrieval.search import search
-    from apps.retrieval.values import Question
+    from apps.retrieval.values import Filters, Question
 
-    return search(viewer=viewer, question=Question(query, limit=LIMIT, mode="docs"))  # type: ignore[arg-type]
+    question = Question(query, limit=LIMIT, mode=mode, filters=Filters(path=path))  # type: ignore[arg-type]
+    return search(viewer=viewer, question=question)  # type: ignore[arg-type]
+
+
+def packed(viewer: object, query: str) -> object:
+    from apps.retrieval.context import context
+
+    return context(viewer=viewer, task=query)  # type: ignore[arg-type]
+
+
+def routed(viewer: object, query: str) -> object:
+    from apps.retrieval.routing import route
+
+    return route(viewer=viewer, query=query)  # type: ignore[arg-type]
 
 
 def streams(viewer: object) -> dict[str, Callable[[str], object]]:
