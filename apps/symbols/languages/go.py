@@ -8,6 +8,8 @@ from tree_sitter import Language, Node
 from apps.symbols.languages.base import Grammar, text_of
 from apps.symbols.values import Import
 
+_FUNCTIONS = frozenset({"function_declaration", "method_declaration"})
+
 
 class Go(Grammar):
     name = "go"
@@ -37,6 +39,8 @@ class Go(Grammar):
         return Language(tree_sitter_go.language())
 
     def outer(self, node: Node, around: Mapping[int, Node]) -> Node:
+        if node.type in _FUNCTIONS:
+            return node
         parent = node.parent
         if parent is not None and parent.type in {"type_declaration", "const_declaration", "var_declaration"}:
             return parent if parent.named_child_count == 1 else node
@@ -48,6 +52,8 @@ class Go(Grammar):
         return [child for child in node.children_by_field_name("name") if child.is_named]
 
     def body(self, node: Node) -> Node | None:
+        if node.type in _FUNCTIONS:
+            return node.child_by_field_name("body")
         of = node.child_by_field_name("type")
         if of is not None and of.type == "struct_type":
             return next((child for child in of.children if child.type == "field_declaration_list"), None)
@@ -56,7 +62,7 @@ class Go(Grammar):
         return super().body(node)
 
     def owner(self, node: Node) -> str:
-        receiver = node.child_by_field_name("receiver")
+        receiver = node.child_by_field_name("receiver") if node.type == "method_declaration" else None
         if receiver is None:
             return ""
         text = text_of(receiver).strip("() ")
