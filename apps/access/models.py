@@ -75,6 +75,7 @@ class ProviderIdentity(models.Model):
     subject = models.CharField(max_length=255)
 
     class Meta:
+        verbose_name_plural = "provider identities"
         constraints = [models.UniqueConstraint(fields=["issuer", "subject"], name="access_identity_once")]
 
     def __str__(self) -> str:

@@ -358,6 +358,7 @@ class StagedEntry(models.Model):
 
     class Meta:
         db_table = "md_staged_entries"
+        verbose_name_plural = "staged entries"
         ordering = ["upload", "position"]
         constraints = [models.UniqueConstraint(fields=["upload", "position"], name="md_staged_entries_once")]
 
