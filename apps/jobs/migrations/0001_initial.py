@@ -71,6 +71,8 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('-created_at', 'id'),
                 'default_permissions': ('view',),
+                'indexes': [models.Index(fields=['source_kind', 'source_id', '-created_at'], name='jobs_job_source'), models.Index(fields=['-created_at', 'id'], name='jobs_job_created')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', True), ('lease_expires__isnull', True), ('lease_token__isnull', True), ('status', 'queued')), models.Q(('finished_at__isnull', True), ('lease_expires__isnull', False), ('lease_token__isnull', False), ('started_at__isnull', False), ('status', 'running')), models.Q(('finished_at__isnull', False), ('lease_expires__isnull', True), ('lease_token__isnull', True), ('status__in', ('success', 'error', 'cancelled'))), _connector='OR'), name='jobs_status_ties_lease_and_finish'), models.CheckConstraint(condition=models.Q(models.Q(('source_id__isnull', True), ('source_kind', '')), models.Q(models.Q(('source_kind', ''), _negated=True), ('source_id__isnull', False)), _connector='OR'), name='jobs_source_is_whole')],
             },
         ),
         migrations.CreateModel(
@@ -90,6 +92,7 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('job', 'number'),
                 'default_permissions': ('view',),
+                'constraints': [models.UniqueConstraint(fields=('job', 'number'), name='jobs_attempt_number_is_unique')],
             },
         ),
         migrations.CreateModel(
@@ -112,6 +115,7 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('path',),
                 'default_permissions': ('view',),
+                'constraints': [models.UniqueConstraint(fields=('job', 'path'), name='jobs_one_item_per_path')],
             },
         ),
         migrations.CreateModel(
@@ -129,6 +133,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'default_permissions': ('view',),
+                'constraints': [models.UniqueConstraint(fields=('source_kind', 'source_id', 'path', 'content_id'), name='jobs_one_suspect_per_version')],
             },
         ),
         migrations.CreateModel(
@@ -141,15 +146,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('job', 'path'), name='jobs_under_way_once')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='job',
-            index=models.Index(fields=['source_kind', 'source_id', '-created_at'], name='jobs_job_source'),
-        ),
-        migrations.AddIndex(
-            model_name='job',
-            index=models.Index(fields=['-created_at', 'id'], name='jobs_job_created'),
         ),
         migrations.AddIndex(
             model_name='job',
@@ -162,29 +160,5 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='job',
             constraint=models.UniqueConstraint(condition=models.Q(('status__in', ('queued', 'running'))), fields=('kind', 'source_kind', 'source_id', 'key'), name='jobs_one_live_job_per_object', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', True), ('lease_expires__isnull', True), ('lease_token__isnull', True), ('status', 'queued')), models.Q(('finished_at__isnull', True), ('lease_expires__isnull', False), ('lease_token__isnull', False), ('started_at__isnull', False), ('status', 'running')), models.Q(('finished_at__isnull', False), ('lease_expires__isnull', True), ('lease_token__isnull', True), ('status__in', ('success', 'error', 'cancelled'))), _connector='OR'), name='jobs_status_ties_lease_and_finish'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('source_id__isnull', True), ('source_kind', '')), models.Q(models.Q(('source_kind', ''), _negated=True), ('source_id__isnull', False)), _connector='OR'), name='jobs_source_is_whole'),
-        ),
-        migrations.AddConstraint(
-            model_name='jobattempt',
-            constraint=models.UniqueConstraint(fields=('job', 'number'), name='jobs_attempt_number_is_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='jobitem',
-            constraint=models.UniqueConstraint(fields=('job', 'path'), name='jobs_one_item_per_path'),
-        ),
-        migrations.AddConstraint(
-            model_name='suspect',
-            constraint=models.UniqueConstraint(fields=('source_kind', 'source_id', 'path', 'content_id'), name='jobs_one_suspect_per_version'),
-        ),
-        migrations.AddConstraint(
-            model_name='underway',
-            constraint=models.UniqueConstraint(fields=('job', 'path'), name='jobs_under_way_once'),
         ),
     ]

@@ -14,9 +14,9 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
         ('collections', '0001_initial'),
         ('repos', '0003_code'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -44,6 +44,8 @@ class Migration(migrations.Migration):
                 'verbose_name': 'canonical page',
                 'db_table': 'kb_pages',
                 'default_permissions': ('view',),
+                'indexes': [django.contrib.postgres.indexes.GinIndex(fields=['names'], name='kb_pages_names')],
+                'constraints': [models.UniqueConstraint(fields=('repository_document',), name='kb_pages_repository_document_once'), models.UniqueConstraint(fields=('document',), name='kb_pages_document_once'), models.CheckConstraint(condition=models.Q(models.Q(('document__isnull', False), ('repository_document', None)), models.Q(('document', None), ('repository_document__isnull', False)), _connector='OR'), name='kb_pages_one_of_two'), models.CheckConstraint(condition=models.Q(('node_type__in', ('project', 'module', 'decision', 'runbook', 'standard', 'incident', 'integration', 'domain-concept', 'rejected-approach'))), name='kb_pages_type_known'), models.CheckConstraint(condition=models.Q(('status__in', ('draft', 'review', 'accepted', 'superseded', 'deprecated', 'archived'))), name='kb_pages_status_known')],
             },
         ),
         migrations.CreateModel(
@@ -65,6 +67,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'kb_edges',
                 'default_permissions': ('view',),
+                'constraints': [models.CheckConstraint(condition=models.Q(('edge_type__in', ('implements', 'supersedes', 'decision_for', 'depends_on', 'uses', 'affects', 'invalidated_by', 'documented_by', 'owned_by', 'related_to'))), name='kb_edges_type_known'), models.CheckConstraint(condition=models.Q(('provenance__in', ('frontmatter_supersedes', 'frontmatter_superseded_by', 'frontmatter_typed', 'wikilink', 'frontmatter_related', 'inferred'))), name='kb_edges_provenance_known'), models.CheckConstraint(condition=models.Q(('weight__gt', Decimal('0')), ('weight__lte', Decimal('1'))), name='kb_edges_weight_in_bounds'), models.CheckConstraint(condition=models.Q(('from_uid', models.F('to_uid')), _negated=True), name='kb_edges_two_ends'), models.CheckConstraint(condition=models.Q(models.Q(('page', None), ('provenance', 'inferred'), ('type_source', 'inferred')), models.Q(models.Q(('type_source', 'inferred'), _negated=True), models.Q(('provenance', 'inferred'), _negated=True), ('page__isnull', False)), _connector='OR'), name='kb_edges_authored_have_a_page'), models.CheckConstraint(condition=models.Q(('valid_to', None)), name='kb_edges_are_current')],
             },
         ),
         migrations.CreateModel(
@@ -81,6 +84,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'graph',
                 'db_table': 'kb_sources',
                 'default_permissions': ('view',),
+                'constraints': [models.UniqueConstraint(fields=('repository',), name='kb_sources_repository_once'), models.UniqueConstraint(fields=('collection',), name='kb_sources_collection_once'), models.CheckConstraint(condition=models.Q(models.Q(('collection__isnull', False), ('repository', None)), models.Q(('collection', None), ('repository__isnull', False)), _connector='OR'), name='kb_sources_one_of_two')],
             },
         ),
         migrations.CreateModel(
@@ -97,6 +101,7 @@ class Migration(migrations.Migration):
                 'db_table': 'kb_revisions',
                 'ordering': ('source', 'number'),
                 'default_permissions': ('view',),
+                'constraints': [models.UniqueConstraint(fields=('source', 'number'), name='kb_revisions_number_once')],
             },
         ),
         migrations.CreateModel(
@@ -133,6 +138,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'kb_evidence_past',
                 'default_permissions': ('view',),
+                'indexes': [models.Index(fields=['source', 'valid_from', 'valid_to'], name='kb_evidence_past_time')],
             },
         ),
         migrations.CreateModel(
@@ -170,6 +176,8 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'evidence',
                 'db_table': 'kb_evidence',
                 'default_permissions': ('view',),
+                'indexes': [models.Index(fields=['source', 'edge_uid'], name='kb_evidence_edge'), models.Index(fields=['page', 'ordinal'], name='kb_evidence_page'), django.contrib.postgres.indexes.GinIndex(fields=['wanted'], name='kb_evidence_wanted')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('outcome__in', ['edge', 'self', 'ambiguous', 'unresolved', 'document', 'metadata', 'withheld'])), name='kb_evidence_outcome_known'), models.CheckConstraint(condition=models.Q(models.Q(('edge_uid__isnull', False), ('outcome', 'edge')), models.Q(models.Q(('outcome', 'edge'), _negated=True), ('edge_uid', None)), _connector='OR'), name='kb_evidence_edge_exactly_with_outcome'), models.CheckConstraint(condition=models.Q(('provenance__in', ('frontmatter_supersedes', 'frontmatter_superseded_by', 'frontmatter_typed', 'wikilink', 'frontmatter_related', 'inferred'))), name='kb_evidence_provenance_known'), models.CheckConstraint(condition=models.Q(('valid_to', None)), name='kb_evidence_is_current')],
             },
         ),
         migrations.CreateModel(
@@ -193,6 +201,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'kb_edges_past',
                 'default_permissions': ('view',),
+                'indexes': [models.Index(fields=['source', 'valid_from', 'valid_to'], name='kb_edges_past_time')],
             },
         ),
         migrations.AddField(
@@ -265,6 +274,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'kb_nodes',
                 'default_permissions': ('view',),
+                'constraints': [models.UniqueConstraint(fields=('source', 'node_uid'), name='kb_nodes_uid_once'), models.CheckConstraint(condition=models.Q(models.Q(('dangling', False), ('node_type__in', ('project', 'module', 'decision', 'runbook', 'standard', 'incident', 'integration', 'domain-concept', 'rejected-approach'))), models.Q(('dangling', True), ('node_type', 'unknown')), _connector='OR'), name='kb_nodes_type_known'), models.CheckConstraint(condition=models.Q(models.Q(('dangling', True), ('page', None)), models.Q(('dangling', False), ('page__isnull', False)), _connector='OR'), name='kb_nodes_dangling_without_page'), models.CheckConstraint(condition=models.Q(('priority__lte', 100)), name='kb_nodes_priority_in_bounds'), models.CheckConstraint(condition=models.Q(('valid_to', None)), name='kb_nodes_are_current')],
             },
         ),
         migrations.AddField(
@@ -296,6 +306,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'kb_nodes_past',
                 'default_permissions': ('view',),
+                'indexes': [models.Index(fields=['source', 'valid_from', 'valid_to'], name='kb_nodes_past_time')],
             },
         ),
         migrations.CreateModel(
@@ -313,67 +324,12 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'kb_proposal_decisions',
                 'default_permissions': ('view',),
+                'constraints': [models.UniqueConstraint(fields=('source', 'from_uid', 'to_uid', 'edge_type'), name='kb_proposal_decisions_once')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='graphsource',
-            constraint=models.UniqueConstraint(fields=('repository',), name='kb_sources_repository_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='graphsource',
-            constraint=models.UniqueConstraint(fields=('collection',), name='kb_sources_collection_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='graphsource',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('collection__isnull', False), ('repository', None)), models.Q(('collection', None), ('repository__isnull', False)), _connector='OR'), name='kb_sources_one_of_two'),
-        ),
-        migrations.AddConstraint(
-            model_name='graphrevision',
-            constraint=models.UniqueConstraint(fields=('source', 'number'), name='kb_revisions_number_once'),
-        ),
-        migrations.AddIndex(
-            model_name='evidencepast',
-            index=models.Index(fields=['source', 'valid_from', 'valid_to'], name='kb_evidence_past_time'),
-        ),
-        migrations.AddIndex(
-            model_name='evidence',
-            index=models.Index(fields=['source', 'edge_uid'], name='kb_evidence_edge'),
-        ),
-        migrations.AddIndex(
-            model_name='evidence',
-            index=models.Index(fields=['page', 'ordinal'], name='kb_evidence_page'),
-        ),
-        migrations.AddIndex(
-            model_name='evidence',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['wanted'], name='kb_evidence_wanted'),
-        ),
-        migrations.AddConstraint(
-            model_name='evidence',
-            constraint=models.CheckConstraint(condition=models.Q(('outcome__in', ['edge', 'self', 'ambiguous', 'unresolved', 'document', 'metadata', 'withheld'])), name='kb_evidence_outcome_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='evidence',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('edge_uid__isnull', False), ('outcome', 'edge')), models.Q(models.Q(('outcome', 'edge'), _negated=True), ('edge_uid', None)), _connector='OR'), name='kb_evidence_edge_exactly_with_outcome'),
-        ),
-        migrations.AddConstraint(
-            model_name='evidence',
-            constraint=models.CheckConstraint(condition=models.Q(('provenance__in', ('frontmatter_supersedes', 'frontmatter_superseded_by', 'frontmatter_typed', 'wikilink', 'frontmatter_related', 'inferred'))), name='kb_evidence_provenance_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='evidence',
-            constraint=models.CheckConstraint(condition=models.Q(('valid_to', None)), name='kb_evidence_is_current'),
-        ),
-        migrations.AddIndex(
-            model_name='edgepast',
-            index=models.Index(fields=['source', 'valid_from', 'valid_to'], name='kb_edges_past_time'),
         ),
         migrations.AddIndex(
             model_name='canonicalpage',
             index=models.Index(fields=['source', 'uid'], name='kb_pages_by_uid'),
-        ),
-        migrations.AddIndex(
-            model_name='canonicalpage',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['names'], name='kb_pages_names'),
         ),
         migrations.AddConstraint(
             model_name='canonicalpage',
@@ -381,47 +337,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='canonicalpage',
-            constraint=models.UniqueConstraint(fields=('repository_document',), name='kb_pages_repository_document_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='canonicalpage',
-            constraint=models.UniqueConstraint(fields=('document',), name='kb_pages_document_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='canonicalpage',
             constraint=models.UniqueConstraint(condition=models.Q(('bears', True)), fields=('source', 'uid'), name='kb_pages_one_bears_a_slug'),
-        ),
-        migrations.AddConstraint(
-            model_name='canonicalpage',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('document__isnull', False), ('repository_document', None)), models.Q(('document', None), ('repository_document__isnull', False)), _connector='OR'), name='kb_pages_one_of_two'),
-        ),
-        migrations.AddConstraint(
-            model_name='canonicalpage',
-            constraint=models.CheckConstraint(condition=models.Q(('node_type__in', ('project', 'module', 'decision', 'runbook', 'standard', 'incident', 'integration', 'domain-concept', 'rejected-approach'))), name='kb_pages_type_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='canonicalpage',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ('draft', 'review', 'accepted', 'superseded', 'deprecated', 'archived'))), name='kb_pages_status_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='node',
-            constraint=models.UniqueConstraint(fields=('source', 'node_uid'), name='kb_nodes_uid_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='node',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('dangling', False), ('node_type__in', ('project', 'module', 'decision', 'runbook', 'standard', 'incident', 'integration', 'domain-concept', 'rejected-approach'))), models.Q(('dangling', True), ('node_type', 'unknown')), _connector='OR'), name='kb_nodes_type_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='node',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('dangling', True), ('page', None)), models.Q(('dangling', False), ('page__isnull', False)), _connector='OR'), name='kb_nodes_dangling_without_page'),
-        ),
-        migrations.AddConstraint(
-            model_name='node',
-            constraint=models.CheckConstraint(condition=models.Q(('priority__lte', 100)), name='kb_nodes_priority_in_bounds'),
-        ),
-        migrations.AddConstraint(
-            model_name='node',
-            constraint=models.CheckConstraint(condition=models.Q(('valid_to', None)), name='kb_nodes_are_current'),
         ),
         migrations.AddIndex(
             model_name='edge',
@@ -442,37 +358,5 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='edge',
             constraint=models.UniqueConstraint(fields=('source', 'edge_uid'), name='kb_edges_uid_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='edge',
-            constraint=models.CheckConstraint(condition=models.Q(('edge_type__in', ('implements', 'supersedes', 'decision_for', 'depends_on', 'uses', 'affects', 'invalidated_by', 'documented_by', 'owned_by', 'related_to'))), name='kb_edges_type_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='edge',
-            constraint=models.CheckConstraint(condition=models.Q(('provenance__in', ('frontmatter_supersedes', 'frontmatter_superseded_by', 'frontmatter_typed', 'wikilink', 'frontmatter_related', 'inferred'))), name='kb_edges_provenance_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='edge',
-            constraint=models.CheckConstraint(condition=models.Q(('weight__gt', Decimal('0')), ('weight__lte', Decimal('1'))), name='kb_edges_weight_in_bounds'),
-        ),
-        migrations.AddConstraint(
-            model_name='edge',
-            constraint=models.CheckConstraint(condition=models.Q(('from_uid', models.F('to_uid')), _negated=True), name='kb_edges_two_ends'),
-        ),
-        migrations.AddConstraint(
-            model_name='edge',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('page', None), ('provenance', 'inferred'), ('type_source', 'inferred')), models.Q(models.Q(('type_source', 'inferred'), _negated=True), models.Q(('provenance', 'inferred'), _negated=True), ('page__isnull', False)), _connector='OR'), name='kb_edges_authored_have_a_page'),
-        ),
-        migrations.AddConstraint(
-            model_name='edge',
-            constraint=models.CheckConstraint(condition=models.Q(('valid_to', None)), name='kb_edges_are_current'),
-        ),
-        migrations.AddIndex(
-            model_name='nodepast',
-            index=models.Index(fields=['source', 'valid_from', 'valid_to'], name='kb_nodes_past_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='proposaldecision',
-            constraint=models.UniqueConstraint(fields=('source', 'from_uid', 'to_uid', 'edge_type'), name='kb_proposal_decisions_once'),
         ),
     ]

@@ -18,9 +18,9 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
         ('auth', '0012_alter_user_first_name_max_length'),
         ('jobs', '0001_initial'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -72,6 +72,7 @@ class Migration(migrations.Migration):
                 'ordering': ('slug',),
                 'permissions': [('read', 'May read the content'), ('write', 'May read and change the content')],
                 'abstract': False,
+                'constraints': [models.CheckConstraint(condition=models.Q(('visibility__in', ['public', 'private', 'admin_only'])), name='repos_repository_visibility_known'), models.UniqueConstraint(django.db.models.functions.text.Lower('slug'), condition=models.Q(('deleted_at__isnull', True)), name='repositories_slug_is_unique'), models.CheckConstraint(condition=models.Q(('max_words__gte', 16), ('max_words__lte', 4096)), name='repositories_max_words_in_bounds', violation_error_message='Words a chunk: 16 to 4096.'), models.CheckConstraint(condition=models.Q(('overlap_words__lte', django.db.models.expressions.CombinedExpression(models.F('max_words'), '/', models.Value(2)))), name='repositories_overlap_at_most_half', violation_error_message='The overlap is at most half of the words a chunk.'), models.CheckConstraint(condition=models.Q(('max_chars__gte', 500), ('max_chars__lte', 32000)), name='repositories_max_chars_in_bounds', violation_error_message='Characters a chunk: 500 to 32,000.')],
             },
         ),
         migrations.CreateModel(
@@ -112,6 +113,8 @@ class Migration(migrations.Migration):
                 'verbose_name': 'repository document',
                 'db_table': 'repo_documents',
                 'default_permissions': ('view',),
+                'indexes': [models.Index(condition=models.Q(('absence', 'held')), fields=['repository'], name='repo_documents_held')],
+                'constraints': [models.UniqueConstraint(fields=('repository', 'path', 'raw_path'), name='repo_documents_path_is_unique', nulls_distinct=False), models.UniqueConstraint(deferrable=django.db.models.constraints.Deferrable['DEFERRED'], fields=('repository', 'slug'), name='repo_documents_slug_is_unique')],
             },
         ),
         migrations.CreateModel(
@@ -144,6 +147,8 @@ class Migration(migrations.Migration):
                 'db_table': 'repo_document_chunks',
                 'abstract': False,
                 'default_permissions': ('view',),
+                'indexes': [models.Index(fields=['embed_hash'], name='repo_chunks_embed'), models.Index(fields=['document', 'chunk_index'], name='repo_chunks_document'), models.Index(fields=['repository'], name='repo_chunks_repository')],
+                'constraints': [models.UniqueConstraint(fields=('ref',), name='repos_repositorydocumentchunk_ref_once')],
             },
         ),
         migrations.CreateModel(
@@ -175,6 +180,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'repo_document_links',
                 'default_permissions': ('view',),
+                'indexes': [models.Index(fields=['document'], name='repo_document_links_document')],
             },
         ),
         migrations.CreateModel(
@@ -192,6 +198,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'repo_document_redirects',
                 'default_permissions': ('view',),
+                'constraints': [models.UniqueConstraint(fields=('repository', 'slug'), name='repo_document_redirects_slug_is_unique')],
             },
         ),
         migrations.CreateModel(
@@ -215,6 +222,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'file',
                 'db_table': 'repo_files',
                 'default_permissions': ('view',),
+                'constraints': [models.UniqueConstraint(fields=('repository', 'path', 'raw_path'), name='repo_files_path_is_unique', nulls_distinct=False)],
             },
         ),
         migrations.CreateModel(
@@ -278,67 +286,8 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'repo_webhook_deliveries',
                 'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('repository', 'delivery'), name='repo_webhook_deliveries_taken_once')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='repository',
-            constraint=models.CheckConstraint(condition=models.Q(('visibility__in', ['public', 'private', 'admin_only'])), name='repos_repository_visibility_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='repository',
-            constraint=models.UniqueConstraint(django.db.models.functions.text.Lower('slug'), condition=models.Q(('deleted_at__isnull', True)), name='repositories_slug_is_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='repository',
-            constraint=models.CheckConstraint(condition=models.Q(('max_words__gte', 16), ('max_words__lte', 4096)), name='repositories_max_words_in_bounds', violation_error_message='Words a chunk: 16 to 4096.'),
-        ),
-        migrations.AddConstraint(
-            model_name='repository',
-            constraint=models.CheckConstraint(condition=models.Q(('overlap_words__lte', django.db.models.expressions.CombinedExpression(models.F('max_words'), '/', models.Value(2)))), name='repositories_overlap_at_most_half', violation_error_message='The overlap is at most half of the words a chunk.'),
-        ),
-        migrations.AddConstraint(
-            model_name='repository',
-            constraint=models.CheckConstraint(condition=models.Q(('max_chars__gte', 500), ('max_chars__lte', 32000)), name='repositories_max_chars_in_bounds', violation_error_message='Characters a chunk: 500 to 32,000.'),
-        ),
-        migrations.AddIndex(
-            model_name='repositorydocument',
-            index=models.Index(condition=models.Q(('absence', 'held')), fields=['repository'], name='repo_documents_held'),
-        ),
-        migrations.AddConstraint(
-            model_name='repositorydocument',
-            constraint=models.UniqueConstraint(fields=('repository', 'path', 'raw_path'), name='repo_documents_path_is_unique', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
-            model_name='repositorydocument',
-            constraint=models.UniqueConstraint(deferrable=django.db.models.constraints.Deferrable['DEFERRED'], fields=('repository', 'slug'), name='repo_documents_slug_is_unique'),
-        ),
-        migrations.AddIndex(
-            model_name='repositorydocumentchunk',
-            index=models.Index(fields=['embed_hash'], name='repo_chunks_embed'),
-        ),
-        migrations.AddIndex(
-            model_name='repositorydocumentchunk',
-            index=models.Index(fields=['document', 'chunk_index'], name='repo_chunks_document'),
-        ),
-        migrations.AddIndex(
-            model_name='repositorydocumentchunk',
-            index=models.Index(fields=['repository'], name='repo_chunks_repository'),
-        ),
-        migrations.AddConstraint(
-            model_name='repositorydocumentchunk',
-            constraint=models.UniqueConstraint(fields=('ref',), name='repos_repositorydocumentchunk_ref_once'),
-        ),
-        migrations.AddIndex(
-            model_name='repositorydocumentlink',
-            index=models.Index(fields=['document'], name='repo_document_links_document'),
-        ),
-        migrations.AddConstraint(
-            model_name='repositorydocumentredirect',
-            constraint=models.UniqueConstraint(fields=('repository', 'slug'), name='repo_document_redirects_slug_is_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='repositoryfile',
-            constraint=models.UniqueConstraint(fields=('repository', 'path', 'raw_path'), name='repo_files_path_is_unique', nulls_distinct=False),
         ),
         migrations.AlterUniqueTogether(
             name='repositorygroupgrant',
@@ -347,9 +296,5 @@ class Migration(migrations.Migration):
         migrations.AlterUniqueTogether(
             name='repositoryusergrant',
             unique_together={('user', 'permission', 'content_object')},
-        ),
-        migrations.AddConstraint(
-            model_name='webhookdelivery',
-            constraint=models.UniqueConstraint(fields=('repository', 'delivery'), name='repo_webhook_deliveries_taken_once'),
         ),
     ]

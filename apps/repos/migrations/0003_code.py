@@ -76,6 +76,8 @@ class Migration(migrations.Migration):
                 'verbose_name': 'source file',
                 'db_table': 'code_files',
                 'default_permissions': ('view',),
+                'indexes': [django.contrib.postgres.indexes.GinIndex(fields=['names'], name='code_files_names')],
+                'constraints': [models.UniqueConstraint(fields=('repository', 'path'), name='code_files_path_is_unique')],
             },
         ),
         migrations.CreateModel(
@@ -109,6 +111,8 @@ class Migration(migrations.Migration):
                 'db_table': 'code_chunks',
                 'abstract': False,
                 'default_permissions': ('view',),
+                'indexes': [models.Index(fields=['embed_hash'], name='code_chunks_embed'), models.Index(fields=['file', 'chunk_index'], name='code_chunks_file'), models.Index(fields=['repository'], name='code_chunks_repository')],
+                'constraints': [models.UniqueConstraint(fields=('ref',), name='repos_codechunk_ref_once')],
             },
         ),
         migrations.CreateModel(
@@ -140,6 +144,8 @@ class Migration(migrations.Migration):
                 'verbose_name': 'symbol',
                 'db_table': 'code_nodes',
                 'default_permissions': ('view',),
+                'indexes': [models.Index(fields=['repository', 'name'], name='code_nodes_name'), django.contrib.postgres.indexes.GinIndex(fields=['search_keys'], name='code_nodes_search')],
+                'constraints': [models.UniqueConstraint(fields=('file', 'key'), name='code_nodes_key_is_unique')],
             },
         ),
         migrations.CreateModel(
@@ -186,6 +192,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'document named in code',
                 'db_table': 'code_document_links',
                 'default_permissions': ('view',),
+                'constraints': [models.UniqueConstraint(fields=('file', 'line', 'column', 'written'), name='code_document_links_once')],
             },
         ),
         migrations.CreateModel(
@@ -207,6 +214,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'mentions of symbols',
                 'db_table': 'repo_document_chunk_mentions',
                 'default_permissions': ('view',),
+                'constraints': [models.UniqueConstraint(fields=('chunk', 'node'), name='repo_chunk_mentions_once')],
             },
         ),
         migrations.CreateModel(
@@ -247,49 +255,5 @@ class Migration(migrations.Migration):
                 'default_permissions': ('view',),
                 'constraints': [models.UniqueConstraint(fields=('repository', 'kind', 'qualified_name', 'path'), name='code_departures_once')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='codefile',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['names'], name='code_files_names'),
-        ),
-        migrations.AddConstraint(
-            model_name='codefile',
-            constraint=models.UniqueConstraint(fields=('repository', 'path'), name='code_files_path_is_unique'),
-        ),
-        migrations.AddIndex(
-            model_name='codechunk',
-            index=models.Index(fields=['embed_hash'], name='code_chunks_embed'),
-        ),
-        migrations.AddIndex(
-            model_name='codechunk',
-            index=models.Index(fields=['file', 'chunk_index'], name='code_chunks_file'),
-        ),
-        migrations.AddIndex(
-            model_name='codechunk',
-            index=models.Index(fields=['repository'], name='code_chunks_repository'),
-        ),
-        migrations.AddConstraint(
-            model_name='codechunk',
-            constraint=models.UniqueConstraint(fields=('ref',), name='repos_codechunk_ref_once'),
-        ),
-        migrations.AddIndex(
-            model_name='codenode',
-            index=models.Index(fields=['repository', 'name'], name='code_nodes_name'),
-        ),
-        migrations.AddIndex(
-            model_name='codenode',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['search_keys'], name='code_nodes_search'),
-        ),
-        migrations.AddConstraint(
-            model_name='codenode',
-            constraint=models.UniqueConstraint(fields=('file', 'key'), name='code_nodes_key_is_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='codedocumentlink',
-            constraint=models.UniqueConstraint(fields=('file', 'line', 'column', 'written'), name='code_document_links_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='chunkmention',
-            constraint=models.UniqueConstraint(fields=('chunk', 'node'), name='repo_chunk_mentions_once'),
         ),
     ]

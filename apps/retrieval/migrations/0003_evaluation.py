@@ -11,8 +11,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrieval', '0002_source_leads'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ('retrieval', '0002_source_leads'),
     ]
 
     operations = [
@@ -66,6 +66,7 @@ class Migration(migrations.Migration):
                 'db_table': 'evaluation_queries',
                 'ordering': ('id',),
                 'default_permissions': ('view',),
+                'constraints': [models.UniqueConstraint(fields=('set', 'key'), name='evaluation_queries_once')],
             },
         ),
         migrations.CreateModel(
@@ -81,6 +82,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'evaluation_gates',
                 'default_permissions': ('view', 'add', 'change', 'delete'),
+                'constraints': [models.UniqueConstraint(fields=('set', 'level', 'metric'), name='evaluation_gates_once'), models.CheckConstraint(condition=models.Q(('minimum__range', (0, 1))), name='evaluation_gates_share')],
             },
         ),
         migrations.CreateModel(
@@ -100,26 +102,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'evaluation_judgements',
                 'default_permissions': ('view',),
+                'constraints': [models.UniqueConstraint(fields=('query', 'level', 'target', 'document_id', 'heading_path'), name='evaluation_judgements_once', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('grade__range', (1, 3))), name='evaluation_judgements_grade')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='evaluationquery',
-            constraint=models.UniqueConstraint(fields=('set', 'key'), name='evaluation_queries_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='evaluationgate',
-            constraint=models.UniqueConstraint(fields=('set', 'level', 'metric'), name='evaluation_gates_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='evaluationgate',
-            constraint=models.CheckConstraint(condition=models.Q(('minimum__range', (0, 1))), name='evaluation_gates_share'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgement',
-            constraint=models.UniqueConstraint(fields=('query', 'level', 'target', 'document_id', 'heading_path'), name='evaluation_judgements_once', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
-            model_name='judgement',
-            constraint=models.CheckConstraint(condition=models.Q(('grade__range', (1, 3))), name='evaluation_judgements_grade'),
         ),
     ]
