@@ -13,7 +13,7 @@ import functools
 import uuid
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser, Group
@@ -23,6 +23,7 @@ from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
 from apps.access import rules
+from apps.access.registry import source_models
 from apps.access.viewers import GroupViewer
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from apps.access.viewers import Viewer
 
 M = TypeVar("M", bound=models.Model)
+_Key: TypeAlias = tuple[str, tuple[type["Source"], ...]]
+"""What a rule is made of besides the viewer's key: the standing, and which kinds of sources there are."""
 
 _USER = uuid.UUID("5ca1ab1e-0000-4000-8000-000000000000")
 _GROUP = -1_597_463_007
@@ -96,17 +99,18 @@ class ReadableRows(Generic[M]):
 
     def __init__(self, make: Callable[..., Any], *marks: Any, related: str = "") -> None:
         self._make, self._marks, self._related = make, marks, related
-        self._by_standing: dict[str, _Compiled] = {}
+        self._by_standing: dict[_Key, _Compiled] = {}
 
     def all(self, viewer: Viewer, *values: Any) -> list[M]:
         """With ``values`` in place of the marks. Raises TypeError for what is no viewer."""
         standing = _standing(viewer)
         if not standing:
             return []
-        compiled = self._by_standing.get(standing)
+        key = (standing, source_models())
+        compiled = self._by_standing.get(key)
         if compiled is None:
             rows = self._make(_stand_in(standing), *self._marks)
-            compiled = self._by_standing[standing] = _compile(rows, self._marks, _STAND_INS, self._related)
+            compiled = self._by_standing[key] = _compile(rows, self._marks, _STAND_INS, self._related)
         return compiled.all((*values, *_own_keys(viewer)))
 
     def first(self, viewer: Viewer, *values: Any) -> M | None:
@@ -126,7 +130,7 @@ class ReadablePages(Generic[M]):
     ) -> None:
         self._make, self._marks, self._related = make, marks, related
         self.order, self._after = order, after
-        self._by_standing: dict[str, tuple[_Compiled, _Compiled, _Compiled]] = {}
+        self._by_standing: dict[_Key, tuple[_Compiled, _Compiled, _Compiled]] = {}
 
     def page(
         self, viewer: Viewer, *values: Any, after: Sequence[Any] | None, limit: int
@@ -135,9 +139,10 @@ class ReadablePages(Generic[M]):
         standing = _standing(viewer)
         if not standing:
             return [], lambda: 0
-        if standing not in self._by_standing:
-            self._by_standing[standing] = self._compile(_stand_in(standing))
-        first, later, counting = self._by_standing[standing]
+        key = (standing, source_models())
+        if key not in self._by_standing:
+            self._by_standing[key] = self._compile(_stand_in(standing))
+        first, later, counting = self._by_standing[key]
         own = _own_keys(viewer)
         given = (*values, *own)
         rows = first.all(given, limit) if after is None else later.all((*values, *after, *own), limit)

@@ -12,7 +12,6 @@ from apps.mcp.freshness import lines_of
 from apps.mcp.replies import Call, Reply, list_within
 from apps.mcp.tools.beside import beside_blocks, beside_meta
 from apps.repos import catalogue as repos
-from apps.repos.code.related import RelatedSymbol, related_symbols
 from apps.retrieval.search import retrieve as ranked_blocks
 from apps.retrieval.search import search
 from apps.retrieval.values import Answer, Empty, Filters, Hit, Mode, Question
@@ -66,7 +65,6 @@ def answer_of(call: Call, question: Question, top_k: int, named: Sequence[Any], 
     """The answer to ``question`` in at most ``top_k`` items; ``in_blocks``: of documents and of code each. ``named``
     are the sources that it names."""
     asked: dict[int, Answer] = {}
-    symbols: dict[int, tuple[RelatedSymbol, ...]] = {}
 
     def answered(limit: int) -> Answer:
         if limit not in asked:
@@ -76,8 +74,6 @@ def answer_of(call: Call, question: Question, top_k: int, named: Sequence[Any], 
 
     def fetch(limit: int) -> tuple[list[Hit], int, str | None]:
         answer = answered(limit)
-        # Chunk and symbol are of one repository, so whoever reads the one reads the other.
-        symbols.update(related_symbols([hit.chunk_id for hit in answer.hits if hit.layer == "repo_doc"], SHOWN_SYMBOLS))
         return list(answer.hits), answer.total, answer.next_cursor
 
     answer = answered(top_k)
@@ -86,7 +82,7 @@ def answer_of(call: Call, question: Question, top_k: int, named: Sequence[Any], 
         beside(call.room, around),
         top_k,
         fetch,
-        lambda hit: hit_block(hit, symbols.get(hit.chunk_id, ()), explain=question.explain),
+        lambda hit: hit_block(hit, explain=question.explain),
     )
     if not listed.items and not answer.already_rejected:
         return _nothing(call, answer, named)
@@ -122,7 +118,7 @@ def freshness_of(call: Call, named: Sequence[Any], shown: Sequence[tuple[str, An
     return lines_of([source for source in found if source is not None], call.now)
 
 
-def hit_block(hit: Hit, symbols: Sequence[RelatedSymbol] = (), *, explain: bool = False) -> str:
+def hit_block(hit: Hit, *, explain: bool = False) -> str:
     """Title, location, why, cost and the text, verbatim in its fence."""
     lines = [trail_of(hit.title, hit.heading_path)]
     source = hit.source.label if hit.source.kind == "repository" else f'collection "{one_line(hit.source.label, 80)}"'
@@ -148,8 +144,9 @@ def hit_block(hit: Hit, symbols: Sequence[RelatedSymbol] = (), *, explain: bool 
         copies = ", ".join(f"{place.source.label} {one_line(place.path)}" for place in hit.also_in)
         more = f" and {hit.also_in_more} more" if hit.also_in_more else ""
         lines.append(f"the same text also in: {copies}{more}")
-    if symbols:
-        named = ", ".join(f"{one_line(one.qualified_name, 80)} ({one_line(one.path, 100)})" for one in symbols)
+    if hit.code:
+        shown = hit.code[:SHOWN_SYMBOLS]
+        named = ", ".join(f"{one_line(one.qualified_name, 80)} ({one_line(one.path, 100)})" for one in shown)
         lines.append(f"code named here: {named}")
     if hit.symbol is not None:
         lines.append(f"{hit.symbol.kind} node {hit.symbol.id}: {one_line(hit.symbol.signature, 300)}")
