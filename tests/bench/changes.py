@@ -29,7 +29,7 @@ from apps.indexing.models import IndexedSource
 from apps.jobs.worker import run_job
 from apps.markup.ingest import Ingested, read_document
 
-CORPORA = Path(os.environ.get("BENCH_FOLDER", Path(__file__).resolve().parents[3] / "shared")) / "corpora"
+CORPORA = Path(os.environ.get("SHARED_FOLDER") or Path(__file__).resolve().parents[3] / "shared") / "corpora"
 OTHERS, SECTIONS, ROUNDS = 300, 40, 7
 
 

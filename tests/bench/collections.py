@@ -42,7 +42,7 @@ from apps.jobs.worker import drain, run_job
 from apps.markup.ingest import Ingested, read_document
 from apps.markup.values import CharacterBudget
 
-SHARED = Path(os.environ.get("BENCH_FOLDER", Path(__file__).resolve().parents[3] / "shared")) / "corpora"
+SHARED = Path(os.environ.get("SHARED_FOLDER") or Path(__file__).resolve().parents[3] / "shared") / "corpora"
 DOCUMENTS = int(os.environ.get("BENCH_DOCUMENTS", "3000"))
 BYTES = 10_000
 BATCH = 500
@@ -130,6 +130,7 @@ def stages() -> Iterator[dict[str, float]]:
 def corpus() -> list[tuple[str, bytes]]:
     """Real texts without their links, each of about 10 KB, no two alike, with seven links among them."""
     sources = sorted((SHARED / "vite-docs" / "tree").rglob("*.md"))
+    assert sources, f"{SHARED} holds no vite-docs/tree: set SHARED_FOLDER"
     text = "\n\n".join(path.read_text(encoding="utf-8") for path in sources)
     text = text.replace("](", "] (").replace("]: ", "] ").replace("://", " ").replace("href=", "name=")
     pieces, at = [], 0

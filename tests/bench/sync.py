@@ -34,7 +34,7 @@ from apps.repos.models import RepositoryDocument, RepositoryDocumentChunk
 from apps.repos.reading import read_file
 from tests.repos.conftest import Portal, Upstream
 
-SHARED = Path(os.environ.get("BENCH_FOLDER", Path(__file__).resolve().parents[3] / "shared")) / "corpora"
+SHARED = Path(os.environ.get("SHARED_FOLDER") or Path(__file__).resolve().parents[3] / "shared") / "corpora"
 DOCUMENTS = int(os.environ.get("BENCH_DOCUMENTS", "1000"))
 TABLES = (
     "repo_documents",
@@ -116,6 +116,7 @@ def stages() -> Iterator[dict[str, float]]:
 
 def corpus(upstream: Upstream) -> None:
     sources = sorted((SHARED / "vite-docs" / "tree").rglob("*.md"))
+    assert sources, f"{SHARED} holds no vite-docs/tree: set SHARED_FOLDER"
     texts = [path.read_text(encoding="utf-8")[:60_000] for path in sources]
     for number in range(DOCUMENTS):
         text = texts[number % len(texts)].replace("Vite", f"Vite{number}")
