@@ -41,6 +41,8 @@ def test_api_fact_48_a_chain_is_told_from_whichever_page(land: Land) -> None:
     assert "decisions/dec-c.md:" in around.fences()[0]
     node = otto.call("graph", collection=shelf, node="dec-a", view="node")
     assert "superseded by: dec-c" in node.text
+    assert "title: Dec-A" in node.text, node.text
+    assert not re.search(r"^\w+: *(\[\]|\{\}|None)?$", node.text, re.MULTILINE), node.text
     way = otto.call("graph", collection=shelf, node="dec-a", view="path", to="dec-c")
     assert uids(way) == ["dec-a", "dec-b", "dec-c"]
     assert otto.call("graph", collection=shelf, view="lint").meta["total"] >= 0

@@ -84,10 +84,8 @@ def _node(call: Call, source: Any) -> Reply:
     facts = []
     if page is not None:
         facts.append(f"page: {one_line(page.path, 300)} · header {page.header_state}")
-        facts += [
-            f"{one_line(str(key), 40)}: {one_line(str(value), 160)}"
-            for key, value in list(page.header.items())[:HEADER_KEYS]
-        ]
+        said = [(key, value) for key, value in page.header.items() if value not in (None, "", [], {})]
+        facts += [f"{one_line(str(key), 40)}: {_words(value)}" for key, value in said[:HEADER_KEYS]]
     else:
         facts.append("no page: only links name it.")
     replaced = newest(reader, [(held.pk, node.uid)]).get((held.pk, node.uid))
@@ -187,6 +185,18 @@ _VIEWS: dict[str, Callable[[Call, Any], Reply]] = {
     "path": _path,
     "lint": _lint,
 }
+
+
+def _words(value: Any) -> str:
+    """A value of a header as a line reads it."""
+    parts = (
+        value
+        if isinstance(value, list)
+        else [f"{key} {held}" for key, held in value.items()]
+        if isinstance(value, dict)
+        else [value]
+    )
+    return one_line(", ".join(map(str, parts)), 160)
 
 
 def _named(node: SeenNode) -> str:
