@@ -54,22 +54,18 @@ def readable_ids(model: type[Source], viewer: Viewer, *, evaluation: bool = Fals
     """A SELECT of the ids of the sources of one kind that ``viewer`` may read (of ``evaluation`` sets, those alone),
     and its values. Raises TypeError for what is no viewer.
     """
-    sql, params = _template(model, _standing(viewer), evaluation)
-    return sql, tuple(_own(value, viewer) for value in params)
+    compiled = _ids(model, _standing(viewer), evaluation)
+    return compiled.sql or NONE, tuple(compiled.bound(_own_keys(viewer)))
 
 
 @functools.lru_cache(maxsize=100)
-def _template(model: type[Source], standing: str, evaluation: bool) -> tuple[str, tuple[Any, ...]]:
-    if not standing:
-        return NONE, ()
+def _ids(model: type[Source], standing: str, evaluation: bool) -> _Compiled:
     rows: Any = model.objects
+    if not standing:
+        return _compile(rows.none(), ())
     viewer = _stand_in(standing)
     rows = rows.of_evaluation(viewer) if evaluation else rows.visible_to(viewer)
-    try:
-        sql, params = rows.order_by().values("pk").query.sql_with_params()
-    except EmptyResultSet:
-        return NONE, ()
-    return sql, tuple(params)
+    return _compile(rows.order_by().values("pk"), (), _STAND_INS)
 
 
 class Rows(Generic[M]):
@@ -214,9 +210,9 @@ class _Compiled:
             return []
         with connection.cursor() as cursor:
             if limit is None:
-                cursor.execute(self.sql, self._bound(values))
+                cursor.execute(self.sql, self.bound(values))
             else:
-                cursor.execute(f"{self.sql} LIMIT %s", [*self._bound(values), limit])
+                cursor.execute(f"{self.sql} LIMIT %s", [*self.bound(values), limit])
             joined: dict[Any, Any] = {None: None}
             return [self._instance(row, joined) for row in cursor.fetchall()]
 
@@ -225,10 +221,11 @@ class _Compiled:
         if not self.sql:
             return 0
         with connection.cursor() as cursor:
-            cursor.execute(f"SELECT COUNT(*) FROM ({self.sql}) AS counted", self._bound(values))  # noqa: S608 - own SQL
+            cursor.execute(f"SELECT COUNT(*) FROM ({self.sql}) AS counted", self.bound(values))  # noqa: S608 - own SQL
             return int(cursor.fetchone()[0])
 
-    def _bound(self, values: Sequence[Any]) -> list[Any]:
+    def bound(self, values: Sequence[Any]) -> list[Any]:
+        """The values of the statement, with those of a call in the places of the marks."""
         given = list(self.params)
         for place, number in self.holes:
             given[place] = values[number]
@@ -290,14 +287,6 @@ def _standing(viewer: Viewer) -> str:
 def _own_keys(viewer: Viewer) -> tuple[Any, Any]:
     """What takes the places of the two stand-ins."""
     return (None, viewer.group.pk) if isinstance(viewer, GroupViewer) else (viewer.pk, None)
-
-
-def _own(value: Any, viewer: Viewer) -> Any:
-    if value == _USER:
-        return viewer.pk  # type: ignore[union-attr]
-    if value == _GROUP:
-        return viewer.group.pk  # type: ignore[union-attr]
-    return value
 
 
 def _stand_in(standing: str) -> Viewer:

@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.functional import SimpleLazyObject
 
-from apps.access.compiled import MARK_OF_NOW, Rows
+from apps.access.compiled import MARK_OF_NOW, MARK_OF_TEXT, Rows
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -54,7 +54,7 @@ def _session() -> Rows[Session]:
     model = SessionStore.get_model_class()
     return Rows(
         lambda key, now: model.objects.filter(session_key=key, expire_date__gt=now),
-        "key of the session",
+        MARK_OF_TEXT,
         MARK_OF_NOW,
         related="user",
     )

@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from apps.access import audit
-from apps.access.compiled import MARK_OF_NOW, Rows
+from apps.access.compiled import MARK_OF_NOW, MARK_OF_TEXT, Rows
 from apps.access.errors import Forbidden, Invalid, NotFound
 from apps.access.models import ApiToken, TokenScope
 from apps.access.origin import current_origin
@@ -77,7 +77,7 @@ def create_token(
 
 _LIVE: Rows[ApiToken] = Rows(
     lambda digest, now: ApiToken.objects.live(now).filter(digest=digest, user__is_active=True),
-    "digest of the token",
+    MARK_OF_TEXT,
     MARK_OF_NOW,
     related="user",
 )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from apps.access.compiled import MARK_OF_ID, MARK_OF_NOW, ReadableRows, key_among
+from apps.access.compiled import MARK_OF_ID, MARK_OF_NOW, MARK_OF_TEXT, ReadableRows, key_among
 from apps.access.errors import NotFound
 from apps.access.querysets import first_or_absent
 from apps.indexing.outlines import Outlined
@@ -56,7 +56,7 @@ def with_state(viewer: Viewer, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Repo
 
 _BY_SLUG: ReadableRows[Repository] = ReadableRows(
     lambda viewer, slug, *_: Repository.objects.visible_to(viewer).with_state(MARK_OF_NOW).filter(slug__iexact=slug),
-    "slug of the repository",
+    MARK_OF_TEXT,
     *overdue_before(MARK_OF_NOW),
 )
 _AMONG: ReadableRows[Repository] = ReadableRows(
