@@ -7,24 +7,20 @@ process behind the port answers any call, before and after a restart.
 from __future__ import annotations
 
 import json
-from typing import Any
 from urllib.parse import urlsplit
 
 from asgiref.sync import async_to_sync
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from apps.access import origin, tokens
 from apps.access.errors import Forbidden, Refusal, Throttled, Unauthenticated
-from apps.access.limits import COMMON_BODY
 from apps.access.models import ApiToken, TokenScope
 from apps.access.rest import throttles
 from apps.access.rest.authentication import bearer_of
 from apps.mcp.calling import calling_as
 from apps.mcp.errors import of_refusal
 from apps.mcp.replies import META_KEY
-from apps.mcp.server import server
 
 DROPPED = frozenset({"content-length", "transfer-encoding", "connection"})
 
@@ -96,41 +92,16 @@ def _answer(request: HttpRequest, body: bytes) -> HttpResponse:
         "client": None,
         "server": None,
     }
-    status, headers, content = async_to_sync(_exchange)(scope, body)
+    # The SDK takes as long to load as a third of the portal: the first call waits for it, no page and no command does.
+    from apps.mcp.exchange import exchange
+
+    status, headers, content = async_to_sync(exchange)(scope, body)
     response = HttpResponse(content, status=status)
     del response.headers["Content-Type"]
     for name, value in headers:
         if name not in DROPPED:
             response.headers[name] = value
     return response
-
-
-async def _exchange(scope: dict[str, Any], body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
-    """One request through a session manager of its own."""
-    sent: list[bytes] = []
-    begun: dict[str, Any] = {"status": 500, "headers": []}
-    given = False
-
-    async def receive() -> dict[str, Any]:
-        nonlocal given
-        if given:
-            return {"type": "http.disconnect"}
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message: Any) -> None:
-        if message["type"] == "http.response.start":
-            begun.update(status=message["status"], headers=message.get("headers", []))
-        elif message["type"] == "http.response.body":
-            sent.append(message.get("body", b""))
-
-    manager = StreamableHTTPSessionManager(
-        server(), json_response=True, stateless=True, max_request_body_size=COMMON_BODY
-    )
-    async with manager.run():
-        await manager.handle_request(scope, receive, send)
-    headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in begun["headers"]]
-    return int(begun["status"]), headers, b"".join(sent)
 
 
 def _throttled(body: bytes, refusal: Throttled) -> HttpResponse:
