@@ -37,9 +37,12 @@ def steps(pytest_arguments: Sequence[str] = ()) -> list[Step]:
         Step("types", [*python, "-m", "mypy"], {}),
         Step("migrations", [*manage, "makemigrations", "--check", "--dry-run"], {"DATABASE_URL": "", **NO_DATABASE}),
         Step("deploy", [*manage, "check", "--deploy", "--fail-level", "WARNING"], DEPLOYED),
-        Step("tests", [*python, "-m", "pytest", *pytest_arguments], {}),
+        Step("tests", [*python, "-m", "pytest", *PARALLEL, *pytest_arguments], {}),
     ]
 
+
+# Each process has a database server of its own. Modules stay whole and come in the order of collection, longest first.
+PARALLEL = ["--numprocesses=auto", "--maxprocesses=4", "--dist=loadfile", "--no-loadscope-reorder"]
 
 # makemigrations looks at a database for consistency and warns when there is none; that is no finding.
 NO_DATABASE = {"PYTHONWARNINGS": "ignore:Got an error checking a consistent migration history:RuntimeWarning"}

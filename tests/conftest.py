@@ -68,6 +68,21 @@ def _start() -> None:
 
 _start()
 
+LONGEST = (
+    "portal/browser/test_every_page.py",
+    "portal/browser/test_journeys.py",
+    "site/test_up.py",
+    "retrieval/test_vite_docs.py",
+    "api/test_conformance.py",
+)
+"""Modules that take minutes."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest modules first: begun last, one of them would be waited for by the other processes."""
+    here = Path(__file__).parent
+    items.sort(key=lambda item: item.path.relative_to(here).as_posix() not in LONGEST)
+
 
 @pytest.fixture(autouse=True)
 def _fresh_throttles() -> Iterator[None]:

@@ -140,10 +140,12 @@ def serving(port: int) -> Iterator[None]:
         server.wait(20)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """One browser a module: Playwright keeps a loop in this thread, which tests of other folders could not bear."""
     playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as run:
+    with pytest.MonkeyPatch.context() as patch, playwright.sync_playwright() as run:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # in such a thread Django refuses the database without it
         chromium = run.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield chromium
         chromium.close()
@@ -181,12 +183,10 @@ def own_database() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def running(
-    browser: Any, django_test_environment: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+    django_test_environment: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, Site]]:
     """The server, its database and what stands in it, once for all browser tests."""
     port = free_port()
-    # Playwright keeps a loop in this thread, in which Django refuses the database without this variable.
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     stack = contextlib.ExitStack()
     with django_db_blocker.unblock():
         name = stack.enter_context(own_database())
@@ -212,7 +212,6 @@ def running(
     finally:
         with django_db_blocker.unblock():
             stack.close()
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
 @pytest.fixture
