@@ -151,9 +151,11 @@ def _candidates(trails: Iterable[_Trail], history: History, spell: Spell) -> dic
     found: dict[tuple[str, str], Sequence[Candidate]] = {}
     for commit in list(by_commit)[:MOST_COMMITS]:
         names = by_commit[commit]
-        hunks = hunks_of(history.mirror, commit, endings=ENDINGS, check=history.check)
+        # A symbol that went to another file is known by its body; a flag or variable has but the line it stood in.
+        symbols = spell is identifiers
+        hunks = hunks_of(history.mirror, commit, endings=ENDINGS, renames=not symbols, check=history.check)
         in_place = renamed(hunks, names, spell)
-        elsewhere = moved(hunks, names) if spell is identifiers else {}
+        elsewhere = moved(hunks, names) if symbols else {}
         for name in names:
             # The same body says more than the same line; both together most.
             likeness: dict[str, float] = defaultdict(float)

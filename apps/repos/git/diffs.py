@@ -26,12 +26,22 @@ class Hunk:
 
 
 def hunks_of(
-    mirror: Path, commit: str, *, endings: Collection[str] = (), check: Callable[[], None] | None = None
+    mirror: Path,
+    commit: str,
+    *,
+    endings: Collection[str] = (),
+    renames: bool = False,
+    check: Callable[[], None] | None = None,
 ) -> list[Hunk]:
-    """The changes of a commit against its parent, in files of these extensions; the first ``MOST_LINES`` of them."""
+    """The changes of a commit against its parent, in files of these extensions; the first ``MOST_LINES`` of them.
+
+    With ``renames`` a file that was renamed has the changes between its two paths, under the new one; without, all its
+    lines are gone from one path and new at another.
+    """
     arguments = [
         "diff-tree", "-p", "-r", "-U0", "--root", "--no-commit-id", "--no-color", "--no-ext-diff", "--no-textconv",
-        "--no-renames", "--no-prefix", commit, "--", *(f"*{ending}" for ending in sorted(endings)),
+        *(("-M", f"-l{RENAME_LIMIT}") if renames else ("--no-renames",)),
+        "--no-prefix", commit, "--", *(f"*{ending}" for ending in sorted(endings)),
     ]  # fmt: skip
     found: list[Hunk] = []
     path = ""

@@ -72,6 +72,22 @@ def test_names_that_resemble_nothing_are_followed_through_the_commit_that_rename
     assert set(CodeDeparture.objects.values_list("commit", flat=True)) == {commit}
 
 
+def test_names_that_are_renamed_while_their_file_moves_are_followed_into_it(
+    portal: Any, upstream: Any, repository: Repository
+) -> None:
+    changed = (
+        WIDGET.replace("resize_widget", "scale").replace("--max-size", "--limit").replace("KIT_CACHE_DIR", "STORE_AT")
+    )
+    upstream.commit({"src/widget.py": None, "lib/shapes.py": changed})
+    portal.sync(repository)
+    assert hints(portal, repository) == {
+        "resize_widget": nearest("symbol", "shapes.scale"),
+        "--max-size": nearest("flag", "--limit"),
+        "KIT_CACHE_DIR": nearest("environment variable", "STORE_AT"),
+        "src/widget.py": nearest("path", "lib/shapes.py"),
+    }
+
+
 def test_names_that_are_renamed_twice_between_two_syncs_lead_to_what_is_left(
     portal: Any, upstream: Any, repository: Repository
 ) -> None:
