@@ -17,6 +17,7 @@ from apps.access.pages import answer, wants_fragment
 from apps.access.rules import Level, Visibility
 from apps.access.viewers import viewer_of
 from apps.repos import presentation, registration
+from apps.repos.code.relinking import request_link_symbols
 from apps.repos.lookup import repository_for
 from apps.repos.models import Repository, Schedule
 from apps.repos.preview import FilterPreview, preview_filters
@@ -170,6 +171,9 @@ def _change(request: HttpRequest, repository: Repository, act: str) -> str:
     if act == "description":
         registration.change_repository(repository=repository, by=by, description=post.get("description", "").strip())
         return "The description is changed."
+    if act == "relink":
+        asked = request_link_symbols(repository=repository, by=by)
+        return "Names are being linked anew already." if asked.deduplicated else "Names are being linked anew."
     if act == "schedule":
         registration.change_repository(
             repository=repository, by=by, schedule=post.get("schedule", ""), branch=post.get("branch", "").strip()

@@ -167,6 +167,17 @@ def test_settings_dry_run_and_grants(world: Any) -> None:
     assert ada.get(f"/repos/{world.private.slug}").status_code == 404
 
 
+def test_names_are_linked_anew_by_who_manages(world: Any) -> None:
+    address = f"/repos/{world.public.slug}/settings"
+    assert world.client("dana").post(address, {"act": "relink"}).status_code == 403
+    assert not Job.objects.filter(kind="link_symbols").exists()
+    owner = world.client("ada")
+    body = owner.post(address, {"act": "relink"}, follow=True).content.decode()
+    assert "Names are being linked anew." in body
+    assert Job.objects.filter(kind="link_symbols", source_id=world.public.pk).count() == 1
+    assert "linked anew already" in owner.post(address, {"act": "relink"}, follow=True).content.decode()
+
+
 def test_webhook_secret_is_shown_once(world: Any) -> None:
     path = f"/repos/{world.public.slug}/settings"
     shown = world.client("ada").post(path, {"act": "webhook"}).content.decode()
