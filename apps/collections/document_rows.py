@@ -13,9 +13,7 @@ from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
-from apps.indexing.copying import copy_values
+from apps.indexing.copying import copy_values, update_values
 
 _DOCUMENT = (
     ("id", "uuid"),
@@ -47,10 +45,12 @@ _DOCUMENT = (
     ("trashed_at", "timestamptz"),
     ("shelved_chunks", "jsonb"),
 )
-_NEVER_CHANGED = frozenset({"id", "collection_id", "source_key", "created_at"})
-_RECHUNKED = frozenset(
+_NEVER_CHANGED = frozenset({"collection_id", "source_key", "created_at"})
+_AGAIN = tuple(column for column in _DOCUMENT if column[0] not in _NEVER_CHANGED)
+_CUT = frozenset(
     {"parsed", "warnings", "state", "truncated_at_line", "chunk_count", "profile", "frontmatter", "title", "text"}
 )
+_RECHUNKED = tuple(column for column in _DOCUMENT if column[0] == "id" or column[0] in _CUT)
 """What cutting a document anew may change; its content and version are those it had."""
 _VERSION = (
     ("document_id", "uuid"),
@@ -135,6 +135,8 @@ class StagedRow:
 
 
 _values_of_document = attrgetter(*(name for name, _ in _DOCUMENT))
+_values_again = attrgetter(*(name for name, _ in _AGAIN))
+_values_rechunked = attrgetter(*(name for name, _ in _RECHUNKED))
 _values_of_version = attrgetter(*(name for name, _ in _VERSION))
 _values_of_staged = attrgetter(*(name for name, _ in _STAGED[2:]))
 
@@ -142,19 +144,8 @@ _values_of_staged = attrgetter(*(name for name, _ in _STAGED[2:]))
 def write_documents(rows: Sequence[DocumentRow], *, replaced: Collection[UUID], rechunk: bool) -> None:
     """Insert rows, or put them in place of those that the caller has locked (``replaced``). Caller's transaction."""
     copy_values("md_documents", _DOCUMENT, [_values_of_document(row) for row in rows if row.id not in replaced])
-    again = [_values_of_document(row) for row in rows if row.id in replaced]
-    if not again:
-        return
-    names = [name for name, _ in _DOCUMENT if name not in _NEVER_CHANGED]
-    changes = ", ".join(f"{name} = new.{name}" for name in names if not rechunk or name in _RECHUNKED)
-    with connection.cursor() as cursor:
-        columns = ", ".join(name for name, _ in _DOCUMENT)
-        cursor.execute(f"CREATE TEMP TABLE arriving_documents AS SELECT {columns} FROM md_documents WITH NO DATA")  # noqa: S608
-        copy_values("arriving_documents", _DOCUMENT, again)
-        cursor.execute(
-            f"UPDATE md_documents old SET {changes} FROM arriving_documents new WHERE old.id = new.id"  # noqa: S608
-        )
-        cursor.execute("DROP TABLE arriving_documents")
+    again = _values_again if not rechunk else _values_rechunked
+    update_values("md_documents", _RECHUNKED if rechunk else _AGAIN, [again(row) for row in rows if row.id in replaced])
 
 
 def copy_versions(rows: Sequence[VersionRow]) -> None:

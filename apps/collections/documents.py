@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from apps.access.compiled import MARK_OF_ID, Rows
 from apps.collections import link_rows
 from apps.collections.document_rows import DocumentRow, VersionRow, copy_versions, write_documents
 from apps.collections.models import (
@@ -25,6 +26,7 @@ from apps.collections.models import (
 from apps.indexing.chunks import DocumentText, store_documents
 from apps.indexing.naming import aliases_of
 from apps.indexing.observers import Act, DocumentChange, DocumentRef, documents_stored
+from apps.indexing.statements import Fragment, binary_cursor, fetch
 from apps.indexing.stores import get_store
 from apps.markup.ingest import Ingested
 from apps.markup.values import Chunk as Cut
@@ -102,14 +104,25 @@ def profile_of(collection: Collection) -> str:
 
 def standing_of(collection: Collection, keys: Sequence[str], *, lock: bool = False) -> dict[str, Standing]:
     """The documents under ``keys``, trashed ones included, by key; one query."""
-    rows = Document.objects.filter(collection=collection, source_key__in=keys).order_by("source_key")
-    if lock:
-        rows = rows.select_for_update(no_key=True)
-    fields = ("source_key", "id", "content_hash", "version", "profile", "title_override", "trashed_at")
-    return {
-        key: Standing(id, bytes(digest), version, profile, override, trashed is not None)
-        for key, id, digest, version, profile, override, trashed in rows.values_list(*fields)
-    }
+    statement = (
+        "SELECT source_key, id, content_hash, version, profile, title_override, trashed_at IS NOT NULL"
+        " FROM md_documents WHERE collection_id = %s AND source_key = ANY(%b::text[]) ORDER BY source_key"
+    )
+    values = (collection.pk, list(keys))
+    rows = fetch(Fragment(f"{statement} FOR NO KEY UPDATE" if lock else statement, values), prepare=True)
+    return {key: Standing(*standing) for key, *standing in rows}
+
+
+_LOCKED: Rows[Collection] = Rows(
+    lambda key: Collection.objects.select_for_update(no_key=True).filter(pk=key), MARK_OF_ID
+)
+
+
+def _locked(collection: Collection) -> Collection:
+    found = _LOCKED.first(collection.pk)
+    if found is None:
+        raise Collection.DoesNotExist
+    return found
 
 
 @transaction.atomic
@@ -125,7 +138,7 @@ def store(
     With ``rechunk`` the content is that of the current version: no new version is made and no state changes but the
     chunks. The number of statements does not depend on the number of documents.
     """
-    collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    collection = _locked(collection)
     known = standing_of(collection, [incoming.source_key for incoming, _ in readings], lock=True)
     batch = _Batch()
     now = timezone.now()
@@ -228,7 +241,13 @@ def _prepare(
     act: Act = "created" if old is None else "restored" if old.trashed else "replaced"
     ref = DocumentRef(Collection.kind, collection.pk, row.id, row.source_key)
     batch.changes.append(
-        DocumentChange(ref, act, version_hash=row.content_hash.hex(), frontmatter=dict(row.frontmatter))
+        DocumentChange(
+            ref,
+            act,
+            version_hash=row.content_hash.hex(),
+            frontmatter=dict(row.frontmatter),
+            warnings=frozenset(warning["code"] for warning in row.warnings),
+        )
     )
     batch.outcomes.append(
         Outcome(
@@ -296,23 +315,29 @@ def _write(collection: Collection, batch: _Batch, *, rechunk: bool) -> None:
         return
     write_documents(batch.rows, replaced=set(batch.replaced), rechunk=rechunk)
     copy_versions(batch.versions)
-    _prune_versions([version.document_id for version in batch.versions if version.number > 1])
+    _prune_versions(batch.versions)
     store_documents(get_store(STORE), source_id=collection.pk, documents=batch.texts)
     link_rows.write(batch.links, replaced=batch.replaced)
-    Collection.objects.filter(pk=collection.pk).update(changed_at=timezone.now())
+    _touch(collection)
     if not rechunk:
         documents_stored(batch.changes)
 
 
-def _prune_versions(documents: Sequence[UUID]) -> None:
+def _touch(collection: Collection) -> None:
+    with binary_cursor(prepare=True) as cursor:
+        cursor.execute("UPDATE md_collections SET changed_at = %s WHERE id = %s", [timezone.now(), collection.pk])
+
+
+def _prune_versions(versions: Sequence[VersionRow]) -> None:
+    keep = settings.COGRAPH.collections.versions
+    documents = [version.document_id for version in versions if version.number - keep > 1]
     if documents:
-        keep = settings.COGRAPH.collections.versions
         with connection.cursor() as cursor:
             cursor.execute(
                 "DELETE FROM md_document_versions old USING md_documents document"
                 " WHERE old.document_id = ANY(%s) AND document.id = old.document_id"
                 " AND old.number < document.version - %s",
-                [list(documents), keep],
+                [documents, keep],
             )
 
 

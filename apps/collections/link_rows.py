@@ -13,7 +13,8 @@ from uuid import UUID, uuid4
 from django.db import connection
 
 from apps.collections.models import LinkState
-from apps.indexing.copying import copy_values
+from apps.indexing.copying import copy_values, update_values
+from apps.indexing.statements import Fragment, fetch
 from apps.markup.values import Link, ParsedDocument
 
 _KEY = (("document_id", "uuid"), ("link_type", "text"), ("digest", "bytea"))
@@ -92,8 +93,7 @@ def write(rows: Sequence[Row], *, replaced: Sequence[UUID]) -> None:
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM md_links WHERE id = ANY(%s)", [[known[0] for known in stored.values()]])
     if changed:
-        written = ", ".join(f"{name} = new.{name}" for name, _ in _CONTENT)
-        _update_from("arriving_links", (("id", "uuid"), *_CONTENT), changed, written, "true")
+        update_values("md_links", (("id", "uuid"), *_CONTENT), changed)
     copy_values("md_links", _COLUMNS, fresh)
 
 
@@ -102,36 +102,15 @@ def _stored(documents: Sequence[UUID]) -> dict[Row, Row]:
     if not documents:
         return {}
     content = ", ".join(name for name, _ in _CONTENT)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT document_id, link_type, digest, id, {content} FROM md_links WHERE document_id = ANY(%s)",  # noqa: S608
-            [list(documents)],
-        )
-        return {(row[0], row[1], bytes(row[2])): row[3:] for row in cursor.fetchall()}
+    statement = f"SELECT document_id, link_type, digest, id, {content} FROM md_links WHERE document_id = ANY(%s)"  # noqa: S608
+    return {row[:3]: row[3:] for row in fetch(Fragment(statement, (list(documents),)), prepare=True)}
 
 
 def update(changed: Sequence[Row]) -> int:
     """(id, *RESOLUTION) of rows that lead elsewhere now. Rows that are gone meanwhile stay gone. Returns how many."""
-    written = ", ".join(f"{name} = new.{name}" for name in RESOLUTION)
     # A target may have been trashed or purged since the names were read: such a link waits for the next look.
     bound = (
-        "(new.target_document_id IS NULL OR EXISTS (SELECT 1 FROM md_documents target"
-        " WHERE target.id = new.target_document_id AND target.trashed_at IS NULL))"
+        "(v.target_document_id IS NULL OR EXISTS (SELECT 1 FROM md_documents target"
+        " WHERE target.id = v.target_document_id AND target.trashed_at IS NULL))"
     )
-    return _update_from("link_changes", (("id", "uuid"), *_RESOLUTION), changed, written, bound)
-
-
-def _update_from(
-    table: str, columns: Sequence[tuple[str, str]], rows: Sequence[Row], assignments: str, condition: str
-) -> int:
-    """One UPDATE for many rows, by way of a table of this transaction."""
-    with connection.cursor() as cursor:
-        names = ", ".join(name for name, _ in columns)
-        cursor.execute(f"CREATE TEMP TABLE {table} AS SELECT {names} FROM md_links WITH NO DATA")  # noqa: S608
-        copy_values(table, columns, rows)
-        cursor.execute(
-            f"UPDATE md_links old SET {assignments} FROM {table} new WHERE old.id = new.id AND {condition}"  # noqa: S608
-        )
-        count = int(cursor.rowcount)
-        cursor.execute(f"DROP TABLE {table}")
-    return count
+    return update_values("md_links", (("id", "uuid"), *_RESOLUTION), changed, condition=bound)

@@ -53,7 +53,8 @@ def trash_document(*, document: Document, by: User) -> None:
         DocumentLink.objects.filter(target_document=held).update(
             target_document=None, state=LinkState.BROKEN, reason="not found", rule=None, anchor=""
         )
-        documents_stored([DocumentChange(_ref(held), "trashed", version_hash=bytes(held.content_hash).hex())])
+        digest, warnings = bytes(held.content_hash).hex(), _codes(held)
+        documents_stored([DocumentChange(_ref(held), "trashed", version_hash=digest, warnings=warnings)])
         follow_up(held.collection, by=by)
 
 
@@ -73,11 +74,19 @@ def restore_document(*, collection: Collection, document_id: UUID, by: User) -> 
         held.trashed_at, held.shelved_chunks = None, []
         held.save(update_fields=["trashed_at", "shelved_chunks"])
         change = DocumentChange(
-            _ref(held), "restored", version_hash=bytes(held.content_hash).hex(), frontmatter=dict(held.frontmatter)
+            _ref(held),
+            "restored",
+            version_hash=bytes(held.content_hash).hex(),
+            frontmatter=dict(held.frontmatter),
+            warnings=_codes(held),
         )
         documents_stored([change])
         follow_up(held.collection, by=by)
     return held
+
+
+def _codes(document: Document) -> frozenset[str]:
+    return frozenset(warning["code"] for warning in document.warnings)
 
 
 def purge_document(*, collection: Collection, document_id: UUID, by: User) -> None:

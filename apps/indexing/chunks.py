@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import orjson
 from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.indexing import composition, copying, name_rows, postings, tombstones
 from apps.indexing.bulk import collector_paused
-from apps.indexing.entries import lock_entry
+from apps.indexing.entries import lock_entries, lock_entry, save_entries
 from apps.indexing.models import NAMES_SUFFIX, SLOT_BITS, IndexedDocument, IndexedSource, new_chunk_ids
+from apps.indexing.statements import Fragment, beginning_with, fetch, numbers_text
 
 if TYPE_CHECKING:
     from apps.indexing.stores import ChunkStore
@@ -64,9 +66,11 @@ class _Work:
     moved: list[tuple[Any, ...]] = field(default_factory=list)
     entered: list[postings.Piece] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
-    """Refs whose postings go."""
+    """Refs whose postings go while their rows stay."""
     gone: list[int] = field(default_factory=list)
-    """Ids of rows to delete."""
+    """Ids of rows to delete, with their postings."""
+    tells: bool = True
+    """Whether the documents stay, so that addresses of chunks that are gone lead on."""
     ids_left: list[int] = field(default_factory=list)
     """Random ids not yet given to a chunk."""
     ids: list[list[tuple[int, int]]] = field(default_factory=list)
@@ -90,22 +94,33 @@ def store_documents(store: ChunkStore, *, source_id: UUID, documents: Sequence[D
     """
     if not documents:
         return []
-    with transaction.atomic(), collector_paused():
-        entry = lock_source(store, source_id)
+    # Whoever is inside a transaction gives up all of it when this fails: a savepoint of ours would help nobody.
+    with transaction.atomic(savepoint=False), collector_paused():
         language = documents[0].language
+        names = [store.name + NAMES_SUFFIX] if store.block == "docs" else []
+        entry, *named = lock_entries((store.name, *names), store.source_kind, source_id, language=language)
         if entry.chunks == 0:
             entry.language, entry.analyzer_version = language, postings.ANALYZER_VERSION
         elif entry.language != language or entry.analyzer_version != postings.ANALYZER_VERSION:
             reindex(store, entry, language=language)
-        old = _old_chunks(store, [document.document_id for document in documents])
+            entry, *named = lock_entries((store.name, *names), store.source_kind, source_id)
+        ids = [document.document_id for document in documents]
+        old, known = _old_chunks(store, ids), _known_documents(entry, named, ids)
         work = _Work(ids_left=new_chunk_ids(sum(len(document.chunks) for document in documents)))
         changes = [
             _compare(store, source_id, entry, document, old[document.document_id], work) for document in documents
         ]
-        tombstones.bury(store, work.gone)
-        _write(store, entry, work, documents)
-        if store.block == "docs":
-            name_rows.store_names(store, source_id, language, documents, work.ids)
+        _write(store, entry, work, known.described)
+        copying.replace_indexed_documents(
+            entry.number,
+            [
+                document
+                for document in documents
+                if known.described.get(document.document_id) != (document.title, document.path, document.side)
+            ],
+        )
+        named = [one for one in named if name_rows.store_names(one, known.named, documents, work.ids)]
+        save_entries([entry, *named])
         return changes
 
 
@@ -121,11 +136,11 @@ def remove_documents(store: ChunkStore, *, source_id: UUID, document_ids: Iterab
         entry = lock_source(store, source_id)
         if entry.chunks and entry.analyzer_version != postings.ANALYZER_VERSION:
             reindex(store, entry, language=entry.language)
-        work = _Work()
+        work = _Work(tells=False)
         for rows in _old_chunks(store, ids).values():
-            work.left.extend(row.ref for row in rows)
             work.gone.extend(row.id for row in rows)
-        _write(store, entry, work, ())
+        _write(store, entry, work, _known_documents(entry, (), ids).described)
+        save_entries([entry])
         IndexedDocument.objects.filter(number=entry.number, document_id__in=ids).delete()
         tombstones.forget(source_id, ids)
         name_rows.remove_names(store, source_id, ids)
@@ -158,14 +173,47 @@ def remove_source(store: ChunkStore, *, source_id: UUID) -> None:
 
 def _old_chunks(store: ChunkStore, document_ids: Sequence[UUID]) -> dict[UUID, list[_Old]]:
     found: dict[UUID, list[_Old]] = defaultdict(list)
-    rows = (
-        store.model._default_manager.filter(**{f"{store.document_field}__in": document_ids})
-        .order_by(store.document_field, "chunk_index")
-        .values_list("id", "ref", store.document_column, "content_hash", "index_hash", *_PLACE_ALL)
+    column = store.document_column
+    rows = fetch(
+        Fragment(
+            f"SELECT id, ref, {column}, content_hash, index_hash, {', '.join(_PLACE_ALL)} "  # noqa: S608 - our own names
+            f"FROM {connection.ops.quote_name(store.table)} WHERE {column} = ANY(%s) ORDER BY {column}, chunk_index",
+            (list(document_ids),),
+        ),
+        prepare=True,
     )
     for id_, ref, document_id, content, index, *place in rows:
-        found[document_id].append(_Old(id_, ref, document_id, bytes(content), bytes(index), tuple(place)))
+        found[document_id].append(_Old(id_, ref, document_id, content, index, tuple(place)))
     return found
+
+
+@dataclass(slots=True)
+class _Known:
+    """What the index says of documents besides their chunks."""
+
+    described: dict[UUID, tuple[str, str, bool]] = field(default_factory=dict)
+    """Title, path and side."""
+    named: dict[UUID, name_rows.KnownNames] = field(default_factory=dict)
+
+
+def _known_documents(entry: IndexedSource, named: Sequence[IndexedSource], document_ids: Sequence[UUID]) -> _Known:
+    known = _Known()
+    rows = fetch(
+        Fragment(
+            "SELECT w.id, d.title, d.path, d.side, n.ref, n.path, n.title, n.aliases, n.side, n.sections::text "
+            "FROM unnest(%s::uuid[]) AS w(id) "
+            "LEFT JOIN indexing_indexeddocument d ON d.number = %s AND d.document_id = w.id "
+            "LEFT JOIN indexing_nameddocument n ON n.number = %s AND n.document_id = w.id",
+            (list(document_ids), entry.number, named[0].number if named else None),
+        ),
+        prepare=True,
+    )
+    for id_, *described, ref, path, title, aliases, side, sections in rows:
+        if described[0] is not None:
+            known.described[id_] = (described[0], described[1], described[2])
+        if ref is not None:
+            known.named[id_] = name_rows.KnownNames(ref, path, title, aliases, side, orjson.loads(sections))
+    return known
 
 
 def _compare(
@@ -227,23 +275,41 @@ def _compare(
             )
         )  # fmt: skip
     removed = [known for queue in waiting.values() for known in queue]
-    work.left.extend(known.ref for known in removed)
     work.gone.extend(known.id for known in removed)
     return ChunkChanges(document.document_id, tuple(kept), tuple(added), tuple(known.id for known in removed))
 
 
-def _write(store: ChunkStore, entry: IndexedSource, work: _Work, documents: Sequence[DocumentText]) -> None:
-    leaving = postings.pieces_of(store, entry, work.left)
-    if work.gone:
-        store.model._default_manager.filter(id__in=work.gone).delete()
-    if work.moved:
-        copying.update_rows(store, work.moved)
-    if work.rows:
-        copying.copy_rows(store, work.rows)
-    if documents:
-        copying.replace_indexed_documents(entry.number, documents)
+def _write(
+    store: ChunkStore, entry: IndexedSource, work: _Work, described: Mapping[UUID, tuple[str, str, bool]]
+) -> None:
+    leaving = _leave(store, work, described)
+    copying.update_rows(store, work.moved)
+    copying.copy_rows(store, work.rows)
     if work.entered or leaving:
         postings.change(store.block, entry, entered=work.entered, left=leaving)
     entry.version += 1
     entry.changed_at = timezone.now()
-    entry.save()
+
+
+def _leave(store: ChunkStore, work: _Work, described: Mapping[UUID, tuple[str, str, bool]]) -> list[postings.Piece]:
+    """Deletes the rows that go, with those that are about them, and gives what the postings were made of that leave."""
+    if not work.gone and not work.left:
+        return []
+    gone = numbers_text(work.gone)
+    table, document = connection.ops.quote_name(store.table), store.document_column
+    parts = [
+        Fragment(f"of_{other} AS (DELETE FROM {other} WHERE {column} = ANY(%s::bigint[]))", (gone,))  # noqa: S608
+        for other, column in store.dependants
+    ]
+    parts.append(Fragment(f"gone AS (DELETE FROM {table} WHERE id = ANY(%s::bigint[]) RETURNING *)", (gone,)))  # noqa: S608
+    if work.tells:
+        buried = tombstones.burying(store)
+        parts.append(Fragment(f"buried AS ({buried.sql})", buried.params))
+    told = f"SELECT ref, {document}, heading_path, coalesce(text, source) FROM"
+    leaving = Fragment(
+        f"{told} gone UNION ALL {told} {table} WHERE ref = ANY(%s::bigint[])", (numbers_text(work.left),)
+    )
+    return [
+        postings.Piece(postings.slot_of(ref), *described[document_id], heading_path, text)
+        for ref, document_id, heading_path, text in fetch(beginning_with(parts, leaving), prepare=True)
+    ]

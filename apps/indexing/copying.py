@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain, repeat
 from operator import is_
@@ -13,6 +14,8 @@ from uuid import UUID
 
 import orjson
 from django.db import connection
+
+from apps.indexing.statements import binary_cursor, numbers_text
 
 if TYPE_CHECKING:
     from apps.indexing.chunks import DocumentText
@@ -54,7 +57,7 @@ _MOVED = (
     ("end_byte", "int4"),
     ("part", "int4"),
     ("parts", "int4"),
-    ("flags", "text"),
+    ("flags", "flags"),
     ("profile", "text"),
     ("source", "text"),
     ("text", "text"),
@@ -154,10 +157,14 @@ def _numbers(values: Sequence[int]) -> bytes:
 
 
 def _json(value: object) -> bytes:
+    return _bytes(b"\x01" + _spelled(value))
+
+
+def _spelled(value: object) -> bytes:
     try:
-        return _bytes(b"\x01" + orjson.dumps(value))
+        return orjson.dumps(value)
     except TypeError:  # a whole number beyond 64 bits
-        return _bytes(b"\x01" + json.dumps(value).encode())
+        return json.dumps(value).encode()
 
 
 def _moment(value: datetime) -> bytes:
@@ -193,54 +200,82 @@ _PACKERS: dict[str, Callable[[Any], bytes]] = {
 _FIXED = {"int2": _int2, "int4": _int4, "int8": _int8}
 
 
+_BOUND: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
+    "jsonb": ("text", "v.{}::jsonb", lambda value: _spelled(value).decode()),
+    "text[]": (
+        "text",
+        "ARRAY(SELECT jsonb_array_elements_text(v.{}::jsonb))",
+        lambda value: _spelled(list(value)).decode(),
+    ),
+    "int4[]": ("text", "v.{}::int4[]", numbers_text),
+    "flags": ("text", f"string_to_array(v.{{}}, '{_SEPARATOR}')", _SEPARATOR.join),
+}
+"""Types whose values are no elements of an array that ``unnest`` takes apart row by row: as what they are bound, how
+they are written, and what makes the one of the other. ``flags`` are texts without control characters."""
+
+
+def update_values(
+    table: str, columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Any, ...]], *, condition: str = "true"
+) -> int:
+    """One UPDATE of the rows that the first column names; ``condition`` knows them as ``old`` and the new ones as
+    ``v``. Returns how many there were.
+
+    The values go to the server as they are, in arrays: they need no table of the transaction, which costs more than
+    many rows, and are not spelled out, which costs more than storing them.
+    """
+    if not rows:
+        return 0
+    kinds = [_BOUND.get(kind, (kind, "v.{}", None)) for _, kind in columns]
+    values: list[Any] = []
+    for (kind, _, make), column in zip(kinds, zip(*rows, strict=True), strict=True):
+        if kind in _FIXED:  # as a text, whose type does not depend on how large the numbers are: prepared once
+            values.append(f"{{{','.join(['NULL' if value is None else str(value) for value in column])}}}")
+        elif make is None:
+            values.append(list(column))
+        else:
+            values.append([None if value is None else make(value) for value in column])
+    with binary_cursor(prepare=True) as cursor:
+        cursor.execute(_update_of(table, tuple(columns), condition), values)
+        return int(cursor.rowcount)
+
+
+@functools.cache
+def _update_of(table: str, columns: tuple[tuple[str, str], ...], condition: str) -> str:
+    kinds = [_BOUND.get(kind, (kind, "v.{}", None)) for _, kind in columns]
+    names = [connection.ops.quote_name(name) for name, _ in columns]
+    changes = [f"{name} = {form.format(name)}" for name, (_, form, _) in zip(names, kinds, strict=True)]
+    return (
+        f"UPDATE {connection.ops.quote_name(table)} old SET {', '.join(changes[1:])} "  # noqa: S608 - our own names
+        f"FROM unnest({', '.join(f'{_placeholder(kind)}::{kind}[]' for kind, _, _ in kinds)}) AS v({', '.join(names)}) "
+        f"WHERE old.{names[0]} = v.{names[0]} AND {condition}"
+    )
+
+
+def _placeholder(kind: str) -> str:
+    """In binary, unless a value is a text that spells an array."""
+    return "%s" if kind in _FIXED else "%b"
+
+
 def update_rows(store: ChunkStore, moved: Sequence[tuple[Any, ...]]) -> None:
     """Chunks that stay: those whose place alone has changed apart from those that are indexed anew, which are wide."""
-    texts = [row for row in moved if row[_SOURCE] is not None]
-    _update(store, _MOVED[:_SOURCE], [row[:_SOURCE] for row in moved if row[_SOURCE] is None], without={"ref"})
-    _update(store, _MOVED, texts)
-
-
-def _update(
-    store: ChunkStore,
-    names: Sequence[tuple[str, str]],
-    rows: Sequence[tuple[Any, ...]],
-    without: Collection[str] = frozenset(),
-) -> None:
-    if not rows:
-        return
-    columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
-    columns[_FLAGS] = [_SEPARATOR.join(value) for value in columns[_FLAGS]]
-    given = [(name, kind, values) for (name, kind), values in zip(names, columns, strict=True) if name not in without]
-    # What all rows agree on (parts, flags, the profile) is said once.
-    same = {name for name, _, values in given[1:] if all(value == values[0] for value in values)}
-    many = [(name, kind, values) for name, kind, values in given if name not in same]
-    sets = ", ".join(
-        f"{name} = {_FLAGS_SET if name == 'flags' else '{}'}".format(f"%s::{kind}" if name in same else f"v.{name}")
-        for name, kind, _ in given[1:]
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"UPDATE {connection.ops.quote_name(store.table)} c SET {sets} "  # noqa: S608 - names of our own columns
-            f"FROM unnest({', '.join(f'%s::{kind}[]' for _, kind, _ in many)}) "
-            f"AS v({', '.join(name for name, _, _ in many)}) WHERE c.id = v.id",
-            [*(values[0] for name, _, values in given[1:] if name in same), *(values for _, _, values in many)],
-        )
+    update_values(store.table, _PLACE, [(row[0], *row[2:_SOURCE]) for row in moved if row[_SOURCE] is None])
+    update_values(store.table, _MOVED, [row for row in moved if row[_SOURCE] is not None])
 
 
 _SOURCE = [name for name, _ in _MOVED].index("source")
-_FLAGS = [name for name, _ in _MOVED].index("flags")
-_FLAGS_SET = f"string_to_array({{}}, '{_SEPARATOR}')"
+_PLACE = (_MOVED[0], *_MOVED[2:_SOURCE])
 
 
 def replace_indexed_documents(number: int, documents: Sequence[DocumentText]) -> None:
-    with connection.cursor() as cursor:
+    """What the postings of ``documents`` are made of, in place of what they were made of."""
+    if not documents:
+        return
+    with binary_cursor(prepare=True) as cursor:
         cursor.execute(
             "INSERT INTO indexing_indexeddocument (number, document_id, title, path, side) "
-            "SELECT %s, * FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::boolean[]) "
+            "SELECT %s::int4, * FROM unnest(%b::uuid[], %b::text[], %b::text[], %b::boolean[]) "
             "ON CONFLICT (number, document_id) DO UPDATE "
-            "SET title = EXCLUDED.title, path = EXCLUDED.path, side = EXCLUDED.side "
-            "WHERE (indexing_indexeddocument.title, indexing_indexeddocument.path, indexing_indexeddocument.side) "
-            "IS DISTINCT FROM (EXCLUDED.title, EXCLUDED.path, EXCLUDED.side)",
+            "SET title = EXCLUDED.title, path = EXCLUDED.path, side = EXCLUDED.side",
             [
                 number,
                 [document.document_id for document in documents],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from apps.indexing import naming, postings
 from apps.indexing.analyzer import fold, fresh_lexicon
-from apps.indexing.copying import copy_values
+from apps.indexing.copying import copy_values, update_values
 from apps.indexing.entries import lock_entry
 from apps.indexing.fields import Piece
 from apps.indexing.models import NAMES_SUFFIX as SUFFIX
@@ -19,31 +20,39 @@ if TYPE_CHECKING:
     from apps.indexing.stores import ChunkStore
 
 
+class KnownNames(NamedTuple):
+    """What the postings of a document's names were made of."""
+
+    ref: int
+    path: str
+    title: str
+    aliases: Sequence[str]
+    side: bool
+    sections: list[list[Any]]
+    """As ``NamedDocument`` has them."""
+
+
 def store_names(
-    store: ChunkStore,
-    source_id: UUID,
-    language: str,
+    entry: IndexedSource,
+    old: Mapping[UUID, KnownNames],
     documents: Sequence[DocumentText],
     ids: Sequence[Sequence[tuple[int, int]]],
-) -> None:
-    """Makes the named rows of ``documents`` those given; ``ids`` are id and ref of each one's chunks, in order."""
-    entry = _locked(store, source_id, language)
-    old = {
-        row.document_id: row
-        for row in NamedDocument.objects.filter(
-            number=entry.number, document_id__in=[document.document_id for document in documents]
-        )
-    }
+) -> bool:
+    """Makes the named rows of ``documents`` those given; ``ids`` are id and ref of each one's chunks, in order.
+
+    ``entry``, that of the names, is locked; the caller saves it if this returns True.
+    """
     entered: list[Piece] = []
     left: list[Piece] = []
     rows: list[NamedDocument] = []
+    same: list[NamedDocument] = []
     for document, chunk_ids in zip(documents, ids, strict=True):
         row = _row(entry, document, chunk_ids)
         known = old.get(document.document_id)
         if known is not None and _piece(known) == _piece(row, slot=postings.slot_of(known.ref)):
             if known.sections != row.sections or known.side != row.side:
                 row.ref = known.ref
-                rows.append(row)
+                same.append(row)
             continue
         row.ref = entry.number << SLOT_BITS | entry.next_slot
         entry.next_slot += 1
@@ -51,12 +60,14 @@ def store_names(
         rows.append(row)
         if known is not None:
             left.append(_piece(known))
-    if rows:
-        NamedDocument.objects.filter(number=entry.number, document_id__in=[row.document_id for row in rows]).delete()
-        _copy(rows)
+    if left:
+        gone = [row.document_id for row in rows if row.document_id in old]
+        NamedDocument.objects.filter(number=entry.number, document_id__in=gone).delete()
+    _copy(rows)
+    update_values("indexing_nameddocument", _SAME_TERMS, [_values_of_same(row) for row in same])
     if entered or left:
         postings.change("docs", entry, entered=entered, left=left)
-        entry.save()
+    return bool(entered or left)
 
 
 def remove_names(store: ChunkStore, source_id: UUID, document_ids: Sequence[UUID]) -> None:
@@ -108,12 +119,19 @@ _COLUMNS = (
 
 
 def _copy(rows: Sequence[NamedDocument]) -> None:
-    values = [tuple(getattr(row, name) for name, _ in _COLUMNS) for row in rows]
-    copy_values("indexing_nameddocument", _COLUMNS, values)
+    copy_values("indexing_nameddocument", _COLUMNS, [_values(row) for row in rows])
 
 
 def _locked(store: ChunkStore, source_id: UUID, language: str) -> IndexedSource:
     return lock_entry(store.name + SUFFIX, store.source_kind, source_id, language=language)
+
+
+_SAME_TERMS = tuple(
+    column for column in _COLUMNS if column[0] not in {"number", "document_id", "path", "stem", "capital", "depth"}
+)
+"""Of a row whose postings stay: its reference, and what may change."""
+_values = attrgetter(*(name for name, _ in _COLUMNS))
+_values_of_same = attrgetter(*(name for name, _ in _SAME_TERMS))
 
 
 def _row(entry: IndexedSource, document: DocumentText, chunk_ids: Sequence[tuple[int, int]]) -> NamedDocument:
@@ -161,7 +179,7 @@ def _sections(document: DocumentText, chunk_ids: Sequence[tuple[int, int]]) -> l
     return found
 
 
-def _piece(row: NamedDocument, *, slot: int | None = None) -> Piece:
+def _piece(row: NamedDocument | KnownNames, *, slot: int | None = None) -> Piece:
     """The document as the posting writer takes it: names as headings, the path, all headings as body."""
     headings = "\n".join(dict.fromkeys(name for path, *_ in row.sections for name in path))
     names = tuple(name for name in (naming.stem_of(row.path), row.title, *row.aliases) if name)

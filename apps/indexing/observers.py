@@ -26,6 +26,8 @@ class DocumentChange:
     old_path: str | None = None
     version_hash: str = ""
     frontmatter: Mapping[str, object] = field(default_factory=dict)
+    warnings: frozenset[str] = frozenset()
+    """Codes of what reading the document gave rise to."""
 
 
 class DocumentObserver(Protocol):

@@ -39,6 +39,12 @@ class ChunkStore:
     def source_column(self) -> str:
         return _column(self.model, self.source_field)
 
+    @property
+    def dependants(self) -> tuple[tuple[str, str], ...]:
+        """Tables and columns of rows that are about a chunk and go with it."""
+        relations: Any = self.model._meta.related_objects
+        return tuple((each.related_model._meta.db_table, each.field.column) for each in relations)
+
 
 def _column(model: type[Chunk], name: str) -> str:
     field: Any = model._meta.get_field(name)

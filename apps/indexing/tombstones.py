@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from django.db import connection
 from django.utils import timezone
 
 from apps.indexing.models import ChunkTombstone
+from apps.indexing.statements import Fragment
 
 if TYPE_CHECKING:
     from apps.indexing.stores import ChunkStore
@@ -19,18 +19,15 @@ KEPT = timedelta(days=90)
 PRUNE_BATCH = 5000
 
 
-def bury(store: ChunkStore, ids: Sequence[int]) -> None:
-    """Remember chunks that are about to be deleted while their documents stay; one statement."""
-    if not ids:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO indexing_chunktombstone "  # noqa: S608 - names of tables and columns
-            "(chunk_id, source_kind, source_id, document_id, chunk_index, heading_path, removed_at) "
-            f"SELECT c.id, %s, c.{store.source_column}, c.{store.document_column}, c.chunk_index, c.heading_path, %s "
-            f"FROM {connection.ops.quote_name(store.table)} c WHERE c.id = ANY(%s) ON CONFLICT DO NOTHING",
-            [store.source_kind, timezone.now(), list(ids)],
-        )
+def burying(store: ChunkStore) -> Fragment:
+    """Remembers the chunks that are the rows of ``gone``, deleted while their documents stay."""
+    return Fragment(
+        "INSERT INTO indexing_chunktombstone "  # noqa: S608 - names of tables and columns
+        "(chunk_id, source_kind, source_id, document_id, chunk_index, heading_path, removed_at) "
+        f"SELECT id, %s, {store.source_column}, {store.document_column}, chunk_index, heading_path, %s "
+        "FROM gone ON CONFLICT DO NOTHING",
+        (store.source_kind, timezone.now()),
+    )
 
 
 def forget(source_id: UUID, document_ids: Sequence[UUID] | None = None) -> None:

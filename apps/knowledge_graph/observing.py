@@ -15,9 +15,9 @@ from apps.jobs.queue import enqueue
 from apps.knowledge_graph.models import CanonicalPage
 from apps.knowledge_graph.reading.header import has_our_keys
 from apps.knowledge_graph.reading.pages import may_be_page
-from apps.knowledge_graph.storing.documents import with_broken_header, with_header
+from apps.knowledge_graph.storing.documents import BROKEN_HEADER, with_header
 from apps.knowledge_graph.storing.incremental import change_documents
-from apps.knowledge_graph.storing.sources import KINDS, find_graph, lock_graph
+from apps.knowledge_graph.storing.sources import KINDS, find_graph, has_graph, lock_graph
 
 PROJECT_DOCUMENT = "project_document"
 PROJECT_GRAPH = "project_graph"
@@ -65,6 +65,13 @@ class GraphObserver:
     def _concerned(self, kind: str, source_id: UUID, changes: Sequence[DocumentChange]) -> list[DocumentChange]:
         """Documents that are or were pages, or whose broken header may have to be lent by an older version. Where no
         graph is, foreign front matter (``type: post``) queues nothing."""
+        if not has_graph(kind, source_id):  # and so no page
+            return [
+                change
+                for change in changes
+                if may_be_page(change.ref.path)
+                and (has_our_keys(change.frontmatter) or change.warnings & BROKEN_HEADER)
+            ]
         ids = [change.ref.document_id for change in changes]
         pages = set(CanonicalPage.objects.of_documents(ids).kept().with_key().values_list("key", flat=True))
         others = [
@@ -72,11 +79,8 @@ class GraphObserver:
             for change in changes
             if change.ref.document_id not in pages and may_be_page(change.ref.path)
         ]
-        if others and find_graph(kind, source_id) is not None:
+        if others:
             pages |= with_header(kind, others)
-        elif others:
-            pages |= {change.ref.document_id for change in changes if has_our_keys(change.frontmatter)} & set(others)
-            pages |= with_broken_header(kind, others)
         return [change for change in changes if change.ref.document_id in pages]
 
 

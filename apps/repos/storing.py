@@ -141,6 +141,7 @@ class Writer:
                     old_path=outcome.known.path if outcome.moved and outcome.known else None,
                     version_hash=outcome.read.content_hash,
                     frontmatter=outcome.read.frontmatter,
+                    warnings=frozenset(warning.code for warning in outcome.read.warnings),
                 )
                 for id_, outcome in zip(ids, outcomes, strict=True)
             ]
@@ -153,7 +154,16 @@ class Writer:
         documents = {
             document.id: document
             for document in RepositoryDocument.objects.filter(pk__in=ids).only(
-                "id", "title", "slug", "frontmatter", "content_hash", "kind", "path", "commit", "committed_at"
+                "id",
+                "title",
+                "slug",
+                "frontmatter",
+                "content_hash",
+                "kind",
+                "path",
+                "commit",
+                "committed_at",
+                "warnings",
             )
         }
         texts: list[DocumentText] = []
@@ -178,6 +188,7 @@ class Writer:
                     old_path=known.path,
                     version_hash=document.content_hash,
                     frontmatter=document.frontmatter,
+                    warnings=frozenset(warning["code"] for warning in document.warnings),
                 )
             )
         RepositoryDocument.objects.bulk_update(

@@ -84,12 +84,8 @@ def with_header(kind: str, documents: Iterable[UUID]) -> set[UUID]:
     return set(_with_header(kind).filter(pk__in=list(documents)).values_list("id", flat=True))
 
 
-def with_broken_header(kind: str, documents: Iterable[UUID]) -> set[UUID]:
-    return set(_with_header(kind, whole=False).filter(pk__in=list(documents)).values_list("id", flat=True))
-
-
-def _with_header(kind: str, *, whole: bool = True) -> Any:
-    return _markdown(kind).filter(_header(whole))
+def _with_header(kind: str) -> Any:
+    return _markdown(kind).filter(_header())
 
 
 def _markdown(kind: str) -> Any:
@@ -102,10 +98,14 @@ def _markdown(kind: str) -> Any:
     return model.objects.alias(header_text=Cast("frontmatter", TextField())).filter(ending)
 
 
-def _header(whole: bool) -> Q:
+BROKEN_HEADER = frozenset({"front_matter_error", "front_matter_unclosed", "front_matter_near_miss"})
+"""Codes of warnings of a header that does not parse."""
+
+
+def _header() -> Q:
     # In any spelling; a key further in does no harm.
-    header = Q(header_text__iregex=r'"\s*(type|slug)\s*"\s*:') if whole else Q(pk__in=())
-    for code in ("front_matter_error", "front_matter_unclosed", "front_matter_near_miss"):
+    header = Q(header_text__iregex=r'"\s*(type|slug)\s*"\s*:')
+    for code in sorted(BROKEN_HEADER):
         header |= Q(warnings__contains=[{"code": code}])
     return header
 
@@ -126,7 +126,7 @@ def plain_documents(kind: str, source_id: UUID, pages: Some[UUID]) -> list[Plain
     rows = _markdown(kind).filter(**{kind: source_id}).exclude(pk__in=pages)
     if kind == "collection":
         rows = rows.live()
-    text = Case(When(_header(whole=True), then="text"), default=Value(""), output_field=TextField())
+    text = Case(When(_header(), then="text"), default=Value(""), output_field=TextField())
     return [PlainDocument(*row) for row in rows.order_by("pk").values_list("pk", name, "warnings", text)]
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from apps.indexing.statements import Fragment, fetch
 from apps.knowledge_graph.models import GraphSource
 
 KINDS = ("repository", "collection")
@@ -14,6 +15,12 @@ KINDS = ("repository", "collection")
 def find_graph(kind: str, source_id: UUID) -> GraphSource | None:
     found: GraphSource | None = GraphSource.objects.filter(**{kind: source_id}).first()
     return found
+
+
+def has_graph(kind: str, source_id: UUID) -> bool:
+    """Asked whenever documents are stored, so without making the row."""
+    statement = f"SELECT 1 FROM kb_sources WHERE {kind}_id = %s"  # noqa: S608 - of two constants
+    return bool(fetch(Fragment(statement, (source_id,)), prepare=True))
 
 
 def ensure_graph(kind: str, source_id: UUID) -> GraphSource:
