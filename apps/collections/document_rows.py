@@ -13,7 +13,8 @@ from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from apps.indexing.copying import copy_values, update_values
+from apps.indexing.arrays import update_values
+from apps.indexing.copying import copy_values
 
 _DOCUMENT = (
     ("id", "uuid"),

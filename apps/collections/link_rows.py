@@ -13,7 +13,8 @@ from uuid import UUID, uuid4
 from django.db import connection
 
 from apps.collections.models import LinkState
-from apps.indexing.copying import copy_values, update_values
+from apps.indexing.arrays import update_values
+from apps.indexing.copying import copy_values
 from apps.indexing.statements import Fragment, fetch
 from apps.markup.values import Link, ParsedDocument
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,10 +10,10 @@ from operator import is_
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import orjson
 from django.db import connection
 
-from apps.indexing.statements import binary_cursor, numbers_text
+from apps.indexing.arrays import spelled, update_values
+from apps.indexing.statements import binary_cursor
 
 if TYPE_CHECKING:
     from apps.indexing.chunks import DocumentText
@@ -64,7 +62,6 @@ _MOVED = (
     ("index_hash", "bytea"),
     ("embed_hash", "bytea"),
 )
-_SEPARATOR = "\x1f"
 
 
 def copy_rows(store: ChunkStore, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -157,14 +154,7 @@ def _numbers(values: Sequence[int]) -> bytes:
 
 
 def _json(value: object) -> bytes:
-    return _bytes(b"\x01" + _spelled(value))
-
-
-def _spelled(value: object) -> bytes:
-    try:
-        return orjson.dumps(value)
-    except TypeError:  # a whole number beyond 64 bits
-        return json.dumps(value).encode()
+    return _bytes(b"\x01" + spelled(value))
 
 
 def _moment(value: datetime) -> bytes:
@@ -198,62 +188,6 @@ _PACKERS: dict[str, Callable[[Any], bytes]] = {
     "timestamptz": _moment,
 }
 _FIXED = {"int2": _int2, "int4": _int4, "int8": _int8}
-
-
-_BOUND: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
-    "jsonb": ("text", "v.{}::jsonb", lambda value: _spelled(value).decode()),
-    "text[]": (
-        "text",
-        "ARRAY(SELECT jsonb_array_elements_text(v.{}::jsonb))",
-        lambda value: _spelled(list(value)).decode(),
-    ),
-    "int4[]": ("text", "v.{}::int4[]", numbers_text),
-    "flags": ("text", f"string_to_array(v.{{}}, '{_SEPARATOR}')", _SEPARATOR.join),
-}
-"""Types whose values are no elements of an array that ``unnest`` takes apart row by row: as what they are bound, how
-they are written, and what makes the one of the other. ``flags`` are texts without control characters."""
-
-
-def update_values(
-    table: str, columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Any, ...]], *, condition: str = "true"
-) -> int:
-    """One UPDATE of the rows that the first column names; ``condition`` knows them as ``old`` and the new ones as
-    ``v``. Returns how many there were.
-
-    The values go to the server as they are, in arrays: they need no table of the transaction, which costs more than
-    many rows, and are not spelled out, which costs more than storing them.
-    """
-    if not rows:
-        return 0
-    kinds = [_BOUND.get(kind, (kind, "v.{}", None)) for _, kind in columns]
-    values: list[Any] = []
-    for (kind, _, make), column in zip(kinds, zip(*rows, strict=True), strict=True):
-        if kind in _FIXED:  # as a text, whose type does not depend on how large the numbers are: prepared once
-            values.append(f"{{{','.join(['NULL' if value is None else str(value) for value in column])}}}")
-        elif make is None:
-            values.append(list(column))
-        else:
-            values.append([None if value is None else make(value) for value in column])
-    with binary_cursor(prepare=True) as cursor:
-        cursor.execute(_update_of(table, tuple(columns), condition), values)
-        return int(cursor.rowcount)
-
-
-@functools.cache
-def _update_of(table: str, columns: tuple[tuple[str, str], ...], condition: str) -> str:
-    kinds = [_BOUND.get(kind, (kind, "v.{}", None)) for _, kind in columns]
-    names = [connection.ops.quote_name(name) for name, _ in columns]
-    changes = [f"{name} = {form.format(name)}" for name, (_, form, _) in zip(names, kinds, strict=True)]
-    return (
-        f"UPDATE {connection.ops.quote_name(table)} old SET {', '.join(changes[1:])} "  # noqa: S608 - our own names
-        f"FROM unnest({', '.join(f'{_placeholder(kind)}::{kind}[]' for kind, _, _ in kinds)}) AS v({', '.join(names)}) "
-        f"WHERE old.{names[0]} = v.{names[0]} AND {condition}"
-    )
-
-
-def _placeholder(kind: str) -> str:
-    """In binary, unless a value is a text that spells an array."""
-    return "%s" if kind in _FIXED else "%b"
 
 
 def update_rows(store: ChunkStore, moved: Sequence[tuple[Any, ...]]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from apps.indexing.analyzer import ANALYZER_VERSION, DEFAULT_LANGUAGE
-from apps.indexing.copying import update_values
+from apps.indexing.arrays import update_values
 from apps.indexing.models import IndexedSource
 from apps.indexing.statements import Fragment, fetch
 

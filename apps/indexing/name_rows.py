@@ -9,7 +9,8 @@ from uuid import UUID
 
 from apps.indexing import naming, postings
 from apps.indexing.analyzer import fold, fresh_lexicon
-from apps.indexing.copying import copy_values, update_values
+from apps.indexing.arrays import update_values
+from apps.indexing.copying import copy_values
 from apps.indexing.entries import lock_entry
 from apps.indexing.fields import Piece
 from apps.indexing.models import NAMES_SUFFIX as SUFFIX

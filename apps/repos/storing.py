@@ -6,15 +6,18 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
+from operator import not_
 from typing import Any
 
-from django.db import connection
 from django.utils import timezone
 
+from apps.indexing.arrays import upsert_values
 from apps.indexing.chunks import ChunkChanges, DocumentText, store_documents
 from apps.indexing.copying import copy_values
 from apps.indexing.naming import aliases_of
 from apps.indexing.observers import Act, DocumentChange, DocumentRef, documents_stored
+from apps.indexing.statements import binary_cursor
 from apps.markup.values import Chunk
 from apps.repos.discovery import is_side
 from apps.repos.git.values import CommitInfo, Entry, raw_or_none
@@ -24,7 +27,6 @@ from apps.repos.models import (
     Repository,
     RepositoryDocument,
     RepositoryDocumentChunk,
-    RepositoryDocumentLink,
     RepositoryDocumentRedirect,
 )
 from apps.repos.plan import KnownDocument, Taken, Versions
@@ -120,7 +122,9 @@ class Writer:
         """Store what was read, in path order. The caller is inside a batch."""
         ids = [outcome.known.id if outcome.known else uuid.uuid4() for outcome in outcomes]
         rows = [self._row(id_, outcome) for id_, outcome in zip(ids, outcomes, strict=True)]
-        _write(rows, new=all(outcome.known is None for outcome in outcomes))
+        fresh = [outcome.known is None for outcome in outcomes]
+        copy_values("repo_documents", _COLUMNS, list(compress(rows, fresh)))
+        upsert_values("repo_documents", _COLUMNS, list(compress(rows, map(not_, fresh))), keeps=_KEPT)
         self._write_addresses()
         changes = store_documents(
             STORE,
@@ -317,28 +321,12 @@ class Writer:
     def _links(self, ids: Sequence[uuid.UUID], outcomes: Sequence[Outcome]) -> None:
         old = [id_ for id_, outcome in zip(ids, outcomes, strict=True) if outcome.known is not None]
         if old:
-            RepositoryDocumentLink.objects.filter(document__in=old).delete()
+            with binary_cursor(prepare=True) as cursor:
+                cursor.execute("DELETE FROM repo_document_links WHERE document_id = ANY(%s)", [old])
         copy_links(
             self.repository,
             ((id_, use) for id_, outcome in zip(ids, outcomes, strict=True) for use in outcome.read.links),
         )
-
-
-def _write(rows: Sequence[tuple[Any, ...]], *, new: bool) -> None:
-    """Store documents, those that are there already (not ``new``) by their id."""
-    if new:
-        copy_values("repo_documents", _COLUMNS, rows)
-        return
-    columns = ", ".join(name for name, _ in _COLUMNS)
-    changes = ", ".join(f"{name} = EXCLUDED.{name}" for name, _ in _COLUMNS if name not in _KEPT)
-    with connection.cursor() as cursor:
-        cursor.execute(f"CREATE TEMP TABLE read_documents AS SELECT {columns} FROM repo_documents WITH NO DATA")  # noqa: S608
-        copy_values("read_documents", _COLUMNS, rows)
-        cursor.execute(
-            f"INSERT INTO repo_documents ({columns}) SELECT {columns} FROM read_documents"  # noqa: S608
-            f" ON CONFLICT (id) DO UPDATE SET {changes}"
-        )
-        cursor.execute("DROP TABLE read_documents")
 
 
 def _stored_chunks(ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[Chunk]]:
