@@ -81,16 +81,24 @@ def host_of(git_url: str, style: str = "auto", template: str = "") -> Host:
     return Host(f"{scheme}://{address.host}{port}/{address.path.removesuffix('.git')}", style)
 
 
+def own_place(git_url: str) -> str:
+    """Host and path of the repository on the web; empty without a host page."""
+    return _without_scheme(host_of(git_url).base)
+
+
+def _without_scheme(address: str) -> str:
+    return address.removeprefix("http://").removeprefix("https://")
+
+
 def own_path(git_url: str, href: str) -> str | None:
     """The path inside the repository that an absolute address on its own git host means, with ``#…`` kept; else None.
 
     ``https://github.com/acme/api/blob/main/docs/a.md#x`` in ``acme/api`` is ``docs/a.md#x``.
     """
-    base = host_of(git_url).base
-    if not base:
+    own = own_place(git_url)
+    if not own:
         return None
-    rest = href.removeprefix("http://").removeprefix("https://")
-    own = base.removeprefix("http://").removeprefix("https://")
+    rest = _without_scheme(href)
     if not rest.lower().startswith(own.lower() + "/"):
         return None
     tail = rest[len(own) + 1 :].removeprefix("-/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 import uuid
 from collections import defaultdict
@@ -84,6 +85,15 @@ class LinkTree:
         self._nearest: dict[str, str | None] = {}
         for page in pages:
             self._names.learn(page.path, page)
+
+    def digest(self, rules: int) -> str:
+        """32 characters that tell all that decides where links lead, by the version ``rules`` of this."""
+        pages = sorted(
+            (page.path, page.id.hex, page.title, sorted(page.anchors), page.slug, page.aliases, page.canonical)
+            for page in self.pages.values()
+        )
+        known = (rules, self.git_url, self.roots, sorted(self.paths), pages)
+        return hashlib.blake2b(repr(known).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def resolve(self, source: Page, link: Written) -> Resolution:
         """Where ``link`` on ``source`` leads; asks nothing but this tree."""

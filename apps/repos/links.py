@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.db import connection
+from django.db.models import Q
 
+from apps.indexing.arrays import update_values
 from apps.indexing.copying import copy_values
 from apps.jobs.running import JobRun
+from apps.markup.page_names import SUGGESTED_AT_MOST
+from apps.repos.hosts import own_place
 from apps.repos.link_tree import BROKEN, EXTERNAL, LinkTree, Page, Resolution, Written
 from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentLink, RepositoryFile
 from apps.repos.reading import LinkUse
 
 RULES_VERSION = 2
+_HALF = 32
+"""Of ``linked_with``: characters that tell the sync; the others tell all that links could lead to."""
 WRITE_AT_ONCE = 5000
 COLUMNS = (
     ("repository_id", "uuid"),
@@ -62,19 +67,46 @@ def copy_links(repository: Repository, uses: Iterable[tuple[uuid.UUID, LinkUse]]
 
 
 def resolve_links(run: JobRun, repository: Repository, *, only_if_needed: bool = False) -> None:
-    """Look at every link of the repository again and write the rows that changed."""
+    """Look at the links of the repository and write the rows that changed: at every link, or ``only_if_needed``, and
+    where all that they can lead to is as it was, at those that no run has looked at yet.
+    """
     digest = _digest(repository)
-    if only_if_needed and repository.linked_with == digest and not _is_changed(run.counters):
+    if only_if_needed and repository.linked_with.startswith(digest) and not _is_changed(run.counters):
         return
     run.progress("link")
     tree = load_tree(repository)
-    rows: Any = (
-        RepositoryDocumentLink.objects.filter(repository=repository)
-        .order_by("pk")
-        .values_list("pk", "document_id", "link_type", "href", "fragment", "rel_type", *RESOLUTION)
+    linked_with = digest + tree.digest(RULES_VERSION)
+    rows: Any = RepositoryDocumentLink.objects.filter(repository=repository)
+    if only_if_needed and repository.linked_with[_HALF:] == linked_with[_HALF:] and _all_suggested(repository):
+        rows = rows.filter(_new_links(repository))
+    changed = _changes(tree, rows)
+    for at in range(0, len(changed), WRITE_AT_ONCE):
+        with run.batch():
+            update_values("repo_document_links", CHANGED, changed[at : at + WRITE_AT_ONCE])
+    with run.batch():
+        Repository.objects.filter(pk=repository.pk).update(linked_with=linked_with)
+        run.counters["links_changed"] = len(changed)
+
+
+def _new_links(repository: Repository) -> Q:
+    """Links as ``copy_links`` stores them. Of addresses elsewhere those on the own git host may lead back here."""
+    new = Q(state=BROKEN, reason="")
+    place = own_place(repository.git_url)
+    return new | Q(state=EXTERNAL, href__icontains=f"{place}/") if place else new
+
+
+def _all_suggested(repository: Repository) -> bool:
+    """Whether every link that leads nowhere can have its suggestion: beyond a number of them the order decides."""
+    lost = RepositoryDocumentLink.objects.filter(repository=repository, state=BROKEN, reason__in=("", "not found"))
+    return bool(lost.count() <= SUGGESTED_AT_MOST)
+
+
+def _changes(tree: LinkTree, links: Any) -> list[tuple[Any, ...]]:
+    """The values of ``CHANGED`` of links that lead elsewhere than is stored."""
+    rows = links.order_by("pk").values_list(
+        "pk", "document_id", "link_type", "href", "fragment", "rel_type", *RESOLUTION
     )
     changed: list[tuple[Any, ...]] = []
-    total = 0
     for pk, document_id, link_type, href, fragment, rel_type, *stored in rows.iterator(chunk_size=WRITE_AT_ONCE):
         source = tree.by_id.get(document_id)
         if source is None:
@@ -82,13 +114,7 @@ def resolve_links(run: JobRun, repository: Repository, *, only_if_needed: bool =
         values = _values(tree.resolve(source, Written(link_type, href, fragment, rel_type)))
         if values != tuple(stored):
             changed.append((pk, *values))
-    for at in range(0, len(changed), WRITE_AT_ONCE):
-        with run.batch():
-            _update(changed[at : at + WRITE_AT_ONCE])
-            total += len(changed[at : at + WRITE_AT_ONCE])
-    with run.batch():
-        Repository.objects.filter(pk=repository.pk).update(linked_with=digest)
-        run.counters["links_changed"] = total
+    return changed
 
 
 def load_tree(repository: Repository) -> LinkTree:
@@ -125,26 +151,13 @@ def _values(found: Resolution) -> tuple[Any, ...]:
     )
 
 
-def _update(rows: Sequence[tuple[Any, ...]]) -> None:
-    """One statement for many rows: they are copied into a table of this transaction and joined."""
-    assignments = ", ".join(f"{column} = new.{column}" for column in RESOLUTION)
-    with connection.cursor() as cursor:
-        columns = ", ".join(("id", *RESOLUTION))
-        cursor.execute(f"CREATE TEMP TABLE link_changes AS SELECT {columns} FROM repo_document_links WITH NO DATA")  # noqa: S608
-        copy_values("link_changes", CHANGED, rows)
-        cursor.execute(
-            f"UPDATE repo_document_links AS old SET {assignments} FROM link_changes AS new WHERE old.id = new.id"  # noqa: S608
-        )
-        cursor.execute("DROP TABLE link_changes")
-
-
 def _is_changed(counters: Mapping[str, int]) -> bool:
     return any(counters.get(name) for name in ("indexed_documents", "moved", "deleted_documents"))
 
 
 def _digest(repository: Repository) -> str:
     parts = (str(RULES_VERSION), repository.synced_commit, repository.synced_with, *repository.docs_roots)
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_HALF]
 
 
 def _text(value: object) -> str:

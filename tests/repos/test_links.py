@@ -162,6 +162,31 @@ def test_repos_links_are_stored_with_line_and_suggestion(upstream: Any, portal: 
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.md": "# A\n\n[b](b.md#two), [gone](gone.md) and [lost](lost.md) too.\n"},
+        {"b.md": "# B\n\n## Three\n\n[a](a.md#a)\n"},
+        {"gone.md": "# Gone\n\nIt is here now. [b](b.md#two)\n"},
+        {"b.md": None, "a.md": "# A\n\n[b](b.md)\n"},
+        {"c.md": "---\naliases: [lost]\n---\n# C\n\n[[lost]] [[Gone]]\n"},
+    ],
+)
+def test_repos_rule_9_1_links_after_a_change_are_those_of_a_whole_look(
+    upstream: Any, portal: Any, files: dict[str, str | None]
+) -> None:
+    upstream.commit(
+        {
+            "a.md": "# A\n\n[b](b.md#two) and [gone](gone.md) and [[lost]]\n",
+            "b.md": "# B\n\n## Two\n\n[a](a.md#a)\n",
+        }
+    )
+    repository, _ = portal.synced(upstream)
+    upstream.commit(files)
+    assert portal.sync(repository).counters["links_changed"]
+    assert portal.sync(repository, force=True).counters["links_changed"] == 0
+
+
 def test_repos_fact_46_access_fact_39_reading_by_path(upstream: Any, portal: Any) -> None:
     upstream.commit(
         {
