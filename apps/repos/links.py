@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.db.models import Q
@@ -76,9 +76,11 @@ def resolve_links(run: JobRun, repository: Repository, *, only_if_needed: bool =
     run.progress("link")
     tree = load_tree(repository)
     linked_with = digest + tree.digest(RULES_VERSION)
-    rows: Any = RepositoryDocumentLink.objects.filter(repository=repository)
-    if only_if_needed and repository.linked_with[_HALF:] == linked_with[_HALF:] and _all_suggested(repository):
-        rows = rows.filter(_new_links(repository))
+    links: Any = RepositoryDocumentLink.objects.filter(repository=repository)
+    if only_if_needed and repository.linked_with[_HALF:] == linked_with[_HALF:]:
+        rows: Iterable[_Stored] = _not_looked_at(links, own_place(repository.git_url))
+    else:
+        rows = _stored(links)
     changed = _changes(tree, rows)
     for at in range(0, len(changed), WRITE_AT_ONCE):
         with run.batch():
@@ -88,26 +90,39 @@ def resolve_links(run: JobRun, repository: Repository, *, only_if_needed: bool =
         run.counters["links_changed"] = len(changed)
 
 
-def _new_links(repository: Repository) -> Q:
-    """Links as ``copy_links`` stores them. Of addresses elsewhere those on the own git host may lead back here."""
-    new = Q(state=BROKEN, reason="")
-    place = own_place(repository.git_url)
-    return new | Q(state=EXTERNAL, href__icontains=f"{place}/") if place else new
+_Stored = tuple[Any, ...]
+"""Primary key, document, what is written, and ``RESOLUTION``."""
 
 
-def _all_suggested(repository: Repository) -> bool:
-    """Whether every link that leads nowhere can have its suggestion: beyond a number of them the order decides."""
-    lost = RepositoryDocumentLink.objects.filter(repository=repository, state=BROKEN, reason__in=("", "not found"))
-    return bool(lost.count() <= SUGGESTED_AT_MOST)
+def _stored(links: Any) -> Iterator[_Stored]:
+    fields = ("pk", "document_id", "link_type", "href", "fragment", "rel_type", *RESOLUTION)
+    rows: Iterator[_Stored] = links.order_by("pk").values_list(*fields).iterator(chunk_size=WRITE_AT_ONCE)
+    return rows
 
 
-def _changes(tree: LinkTree, links: Any) -> list[tuple[Any, ...]]:
+def _not_looked_at(links: Any, own: str) -> list[_Stored]:
+    """Links as ``copy_links`` stores them; of addresses elsewhere, those of the place ``own`` may lead back here. With
+    them those that lead nowhere, as far as suggestions go: one may be the turn of another link than before.
+    """
+    wanted = Q(state=BROKEN, reason__in=("", _LOST))
+    if own:
+        wanted |= Q(state=EXTERNAL, href__icontains=f"{own}/")
+    rows = list(_stored(links.filter(wanted)))
+    lost = [row for row in rows if row[_REASON] == _LOST]
+    fresh = [row for row in rows if row[_REASON] != _LOST]
+    if len(rows) > SUGGESTED_AT_MOST:
+        return [*lost[:SUGGESTED_AT_MOST], *fresh]
+    return [*(row for row in lost if not row[_SUGGESTION]), *fresh]
+
+
+_LOST = "not found"
+_REASON, _SUGGESTION = 6 + RESOLUTION.index("reason"), 6 + RESOLUTION.index("suggestion")
+
+
+def _changes(tree: LinkTree, rows: Iterable[_Stored]) -> list[tuple[Any, ...]]:
     """The values of ``CHANGED`` of links that lead elsewhere than is stored."""
-    rows = links.order_by("pk").values_list(
-        "pk", "document_id", "link_type", "href", "fragment", "rel_type", *RESOLUTION
-    )
     changed: list[tuple[Any, ...]] = []
-    for pk, document_id, link_type, href, fragment, rel_type, *stored in rows.iterator(chunk_size=WRITE_AT_ONCE):
+    for pk, document_id, link_type, href, fragment, rel_type, *stored in rows:
         source = tree.by_id.get(document_id)
         if source is None:
             continue

@@ -187,6 +187,16 @@ def test_repos_rule_9_1_links_after_a_change_are_those_of_a_whole_look(
     assert portal.sync(repository, force=True).counters["links_changed"] == 0
 
 
+def test_repos_rule_9_1_suggestions_pass_on_when_links_go(upstream: Any, portal: Any) -> None:
+    lost = "".join(f"[x{number}](a/nam{number}.md)\n" for number in range(300))
+    upstream.commit({"first.md": lost, "second.md": lost, "third.md": f"{lost} once", "name7.md": "# Seven\n"})
+    repository, _ = portal.synced(upstream)
+    for text in ("no link left", f"{lost} and more [z](namu7.md)", "none again"):
+        upstream.commit({"second.md": text})
+        portal.sync(repository)
+        assert portal.sync(repository, force=True).counters["links_changed"] == 0
+
+
 def test_repos_fact_46_access_fact_39_reading_by_path(upstream: Any, portal: Any) -> None:
     upstream.commit(
         {
