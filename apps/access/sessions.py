@@ -53,10 +53,9 @@ class SessionStore(DatabaseStore):
 def _session() -> Rows[Session]:
     model = SessionStore.get_model_class()
     return Rows(
-        lambda key, now: model.objects.filter(session_key=key, expire_date__gt=now),
+        lambda key, now: model.objects.filter(session_key=key, expire_date__gt=now).select_related("user"),
         MARK_OF_TEXT,
         MARK_OF_NOW,
-        related="user",
     )
 
 

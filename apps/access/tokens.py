@@ -76,10 +76,9 @@ def create_token(
 
 
 _LIVE: Rows[ApiToken] = Rows(
-    lambda digest, now: ApiToken.objects.live(now).filter(digest=digest, user__is_active=True),
+    lambda digest, now: ApiToken.objects.live(now).filter(digest=digest, user__is_active=True).select_related("user"),
     MARK_OF_TEXT,
     MARK_OF_NOW,
-    related="user",
 )
 
 

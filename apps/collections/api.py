@@ -40,13 +40,13 @@ class _Counted:
 
 
 _AT_ID: ReadableRows[Collection] = ReadableRows(
-    lambda viewer, id: _Counted.of(Collection.objects.visible_to(viewer)).filter(pk=id), MARK_OF_ID, related="owner"
+    lambda viewer, id: _Counted.of(Collection.objects.visible_to(viewer)).filter(pk=id).select_related("owner"),
+    MARK_OF_ID,
 )
 _ALL: ReadablePages[Collection] = ReadablePages(
-    lambda viewer: _Counted.of(Collection.objects.visible_to(viewer)),
+    lambda viewer: _Counted.of(Collection.objects.visible_to(viewer)).select_related("owner"),
     order=("name", "id"),
     after=(AFTER_TEXT, AFTER_ID),
-    related="owner",
 )
 
 

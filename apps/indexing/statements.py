@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-import psycopg
-from django.db import connection
-from django.db.backends.postgresql.base import ServerBindingCursor
+from apps.access.cursors import binary_cursor
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -55,36 +52,6 @@ def fragment_of(rows: QuerySet[Any, Any]) -> Fragment:
     rows = rows if rows.query.is_sliced else rows.order_by()
     sql, params = rows.query.sql_with_params()
     return Fragment(sql, tuple(params))
-
-
-class _Prepared(cast("Any", ServerBindingCursor)):  # type: ignore[misc]
-    """Parsed and planned once for each connection."""
-
-    def execute(self, query: Any, params: Any = None) -> Any:
-        # Django turns preparing off for the whole connection, and the driver then never prepares.
-        self.connection.prepare_threshold, before = 0, self.connection.prepare_threshold
-        try:
-            return super().execute(query, params, prepare=True)
-        finally:
-            self.connection.prepare_threshold = before
-
-    def _convert_query(self, query: Any, params: Any = None) -> Any:
-        # The driver forgets the text of what it prepares, and Django's log of queries asks for it.
-        self._query = super()._convert_query(query, params)
-        return self._query
-
-
-@contextmanager
-def binary_cursor(*, prepare: bool = False) -> Iterator[Any]:
-    """A cursor with values bound by the server and results in binary: arrays and bytes arrive without being spelled
-    out. It takes Django's own wrapper, so that its statements are logged and counted like all others.
-    """
-    connection.ensure_connection()
-    raw: Any = (_Prepared if prepare else cast("Any", ServerBindingCursor))(connection.connection)
-    raw.format = psycopg.pq.Format.BINARY
-    wrapped = connection.make_debug_cursor(raw) if connection.queries_logged else connection.make_cursor(raw)
-    with wrapped as cursor:
-        yield cursor
 
 
 def fetch(statement: Fragment, *, prepare: bool = False) -> list[tuple[Any, ...]]:

@@ -50,13 +50,12 @@ class ItemQuery(ListQuery):
 
 
 _ALL: ReadablePages[Job] = ReadablePages(
-    lambda viewer: Job.objects.visible_to(viewer),
+    lambda viewer: Job.objects.visible_to(viewer).select_related("requested_by"),
     order=("-created_at", "id"),
     after=(AFTER_TIME, AFTER_ID),
-    related="requested_by",
 )
 _ONE: ReadableRows[Job] = ReadableRows(
-    lambda viewer, id: Job.objects.visible_to(viewer).filter(pk=id), MARK_OF_ID, related="requested_by"
+    lambda viewer, id: Job.objects.visible_to(viewer).filter(pk=id).select_related("requested_by"), MARK_OF_ID
 )
 _ITEMS: ReadablePages[JobItem] = ReadablePages(
     lambda viewer, id: JobItem.objects.filter(job=id), MARK_OF_ID, order=("path",), after=(AFTER_TEXT,)

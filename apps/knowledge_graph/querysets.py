@@ -37,8 +37,7 @@ class PageQuerySet(GraphChild):
         return self.filter(document__trashed_at__isnull=False)
 
     def of_documents(self, documents: Any) -> Self:
-        wanted = list(documents)
-        return self.filter(Q(repository_document__in=wanted) | Q(document__in=wanted))
+        return self.filter(Q(repository_document__in=documents) | Q(document__in=documents))
 
     def with_key(self) -> Self:
         """Adds ``key``: the id of the document, of either kind."""

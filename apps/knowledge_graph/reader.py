@@ -14,9 +14,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Exists, OuterRef, Q
 
+from apps.access.compiled import MARK_OF_ID, ReadableRows
+from apps.access.cursors import prepared_cursor
 from apps.knowledge_graph.models import CanonicalPage, Evidence, GraphSource
 from apps.knowledge_graph.projection import reproject
 from apps.knowledge_graph.storing.applying import difference
@@ -190,7 +191,7 @@ class Reader:
     def rows(self, sql: str, **params: Any) -> list[Row]:
         """Rows of a statement that may name the sub-queries ``{nodes}`` and ``{edges}``."""
         text = sql.replace("{nodes}", f"({self.nodes_sql})").replace("{edges}", f"({self.edges_sql})")
-        with connection.cursor() as cursor:
+        with prepared_cursor() as cursor:
             cursor.execute(text, {**self.params, **params})
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -302,21 +303,31 @@ def edge_of(row: Mapping[str, Any]) -> SeenEdge:
     )
 
 
-def open_reader(viewer: Viewer, sources: Sequence[Source] | None = None) -> Reader:
-    """The viewer's graph of ``sources``, which are narrowed to what the viewer may read; None means all of it.
+def _graphs(viewer: Viewer) -> Any:
+    trash = CanonicalPage.objects.filter(source=OuterRef("pk")).kept().trashed()
+    rows = GraphSource.objects.visible_to(viewer).select_related("repository", "collection")
+    return rows.annotate(has_trash=Exists(trash)).order_by("pk")
+
+
+_ALL: ReadableRows[GraphSource] = ReadableRows(_graphs)
+_OF: ReadableRows[GraphSource] = ReadableRows(
+    lambda viewer, key: _graphs(viewer).filter(Q(repository=key) | Q(collection=key)), MARK_OF_ID
+)
+
+
+def open_reader(viewer: Viewer) -> Reader:
+    """The graph of all that the viewer may read.
 
     One query, and for each source with pages in its trash those that project their surroundings again.
     """
-    graphs = GraphSource.objects.visible_to(viewer).select_related("repository", "collection")
-    if sources is not None:
-        keys = [source.pk for source in sources]
-        graphs = graphs.filter(Q(repository__in=keys) | Q(collection__in=keys))
-    trash = CanonicalPage.objects.filter(source=OuterRef("pk")).kept().trashed()
-    found = list(graphs.annotate(has_trash=Exists(trash)).order_by("pk"))
-    return Reader(found, {graph.pk: overlay_of(graph) for graph in found if graph.has_trash})
+    return _reader_of(_ALL.all(viewer))
 
 
 def open_graph(viewer: Viewer, source: Source) -> tuple[Reader, GraphSource | None]:
     """The reader's graph of one source that was found by the viewer's scope; no graph when it has no pages."""
-    reader = open_reader(viewer, [source])
+    reader = _reader_of(_OF.all(viewer, source.pk))
     return reader, next(iter(reader.graphs.values()), None)
+
+
+def _reader_of(graphs: Sequence[Any]) -> Reader:
+    return Reader(graphs, {graph.pk: overlay_of(graph) for graph in graphs if graph.has_trash})

@@ -58,13 +58,15 @@ def _readable(viewer: Any, *_: Any) -> Any:
 
 
 _AT_SLUG: ReadableRows[Repository] = ReadableRows(
-    lambda viewer, slug, *_: _readable(viewer).filter(slug__iexact=slug),
+    lambda viewer, slug, *_: _readable(viewer).filter(slug__iexact=slug).select_related("owner"),
     MARK_OF_TEXT,
     *overdue_before(MARK_OF_NOW),
-    related="owner",
 )
 _ALL: ReadablePages[Repository] = ReadablePages(
-    _readable, *overdue_before(MARK_OF_NOW), order=("slug", "id"), after=(AFTER_TEXT, AFTER_ID), related="owner"
+    lambda viewer, *_: _readable(viewer).select_related("owner"),
+    *overdue_before(MARK_OF_NOW),
+    order=("slug", "id"),
+    after=(AFTER_TEXT, AFTER_ID),
 )
 
 

@@ -19,7 +19,7 @@ from apps.access.compiled import (
     ReadablePages,
     ReadableRows,
     Rows,
-    key_among,
+    any_of,
 )
 from apps.access.models import ApiToken, Session, User
 from apps.access.rest.cursors import page_of_readable, page_of_rows
@@ -61,7 +61,8 @@ def test_the_second_call_takes_its_own_values_and_its_own_viewer() -> None:
     hers = Collection.objects.create(name="Hers", owner=olga)
     his = Collection.objects.create(name="His", owner=otto)
     rows: ReadableRows[Collection] = ReadableRows(
-        lambda viewer, ids: Collection.objects.visible_to(viewer).filter(key_among(ids)).order_by("name"), MARK_OF_ID
+        lambda viewer, ids: Collection.objects.visible_to(viewer).filter(pk__in=any_of(ids)).order_by("name"),
+        MARK_OF_ID,
     )
     assert [rows.all(one, [hers.pk, his.pk]) for one in (olga, otto, olga)] == [[hers], [his], [hers]]
     assert rows.all(olga, [his.pk]) == [] and rows.first(otto, [his.pk]) == his
@@ -82,10 +83,9 @@ def test_the_joined_row_comes_along_in_the_same_statement_or_is_none() -> None:
     Session.objects.create(session_key="hers", session_data="", expire_date=later, user=olga)
     Session.objects.create(session_key="nobody", session_data="", expire_date=later)
     rows: Rows[Session] = Rows(
-        lambda key, now: Session.objects.filter(session_key=key, expire_date__gt=now),
+        lambda key, now: Session.objects.filter(session_key=key, expire_date__gt=now).select_related("user"),
         "key",
         MARK_OF_NOW,
-        related="user",
     )
     with CaptureQueriesContext(connection) as seen:
         hers, nobody = rows.first("hers", timezone.now()), rows.first("nobody", timezone.now())
@@ -113,10 +113,9 @@ def test_api_fact_03_pages_of_a_compiled_list_are_those_of_the_queryset() -> Non
         )
     Collection.objects.create(name="his", slug="his", owner=otto)
     pages: ReadablePages[Collection] = ReadablePages(
-        lambda viewer: Collection.objects.visible_to(viewer),
+        lambda viewer: Collection.objects.visible_to(viewer).select_related("owner"),
         order=("-created_at", "id"),
         after=(AFTER_TIME, AFTER_ID),
-        related="owner",
     )
     for viewer in (olga, otto, User.objects.create_superuser("ada"), AnonymousUser()):
         rows = Collection.objects.visible_to(viewer)

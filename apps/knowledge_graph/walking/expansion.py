@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Exists, OuterRef
 
+from apps.access.compiled import MARK_OF_ID, ReadableRows, any_of
 from apps.knowledge_graph.models import CanonicalPage, GraphSource
 from apps.knowledge_graph.reader import Reader, SeenNode, overlay_of
 from apps.knowledge_graph.vocabulary import PROJECT, REJECTED
@@ -153,13 +154,11 @@ def walk(found: Found, options: Options | None = None) -> Expansion:
     return _Walk(found, options or Options.of_settings()).run()
 
 
-def find_pages(viewer: Viewer, seeds: Mapping[UUID, float], near: Mapping[UUID, float] | None = None) -> Found:
-    """The pages among ``seeds``, and the rejected approaches in force among the documents ``near``. One query."""
-    near = {document: score for document, score in (near or {}).items() if document not in seeds}
+def _pages_of(viewer: Viewer, documents: Any) -> Any:
     trash = CanonicalPage.objects.filter(source=OuterRef("source")).kept().trashed()
-    pages = (
+    return (
         CanonicalPage.objects.visible_to(viewer)
-        .of_documents([*seeds, *near])
+        .of_documents(any_of(documents))
         .kept()
         .live()
         .filter(bears=True)
@@ -168,11 +167,20 @@ def find_pages(viewer: Viewer, seeds: Mapping[UUID, float], near: Mapping[UUID, 
         .annotate(has_trash=Exists(trash))
         .order_by("pk")
     )
+
+
+_PAGES_OF: ReadableRows[Any] = ReadableRows(_pages_of, MARK_OF_ID)
+
+
+def find_pages(viewer: Viewer, seeds: Mapping[UUID, float], near: Mapping[UUID, float] | None = None) -> Found:
+    """The pages among ``seeds``, and the rejected approaches in force among the documents ``near``. One query."""
+    near = {document: score for document, score in (near or {}).items() if document not in seeds}
     found: list[Seed] = []
     beside: list[Seed] = []
     graphs: dict[int, GraphSource] = {}
     with_trash: set[int] = set()
-    for page in pages if seeds or near else ():
+    documents = [*seeds, *near]
+    for page in _PAGES_OF.all(viewer, documents) if documents else ():
         is_seed = page.key in seeds
         if not is_seed and not (page.node_type == REJECTED and page.status in IN_FORCE):
             continue
