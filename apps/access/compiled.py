@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser, Group
 from django.db import models
-from django.db.models import Q
+from django.db.models import BooleanField, F, Func, Q
 from django.db.models.expressions import RawSQL
 
 from apps.access import rules
@@ -71,7 +71,7 @@ class Rows(Generic[M]):
     """The instances of a queryset that is always asked with other values.
 
     ``make`` builds the queryset from ``marks``, which stand in for the values of a call: each must be of a value that
-    occurs nowhere else in it, and must reach the statement unchanged (``any_of`` for a list of keys). Foreign keys that
+    occurs nowhere else in it, and must reach the statement unchanged (``among`` for a list of keys). Foreign keys that
     the queryset selects along, ``defer`` and ``only`` are heeded; ``values`` is not for these.
     """
 
@@ -172,9 +172,11 @@ def beyond(order: Sequence[str], after: Sequence[Any]) -> Q:
     return condition
 
 
-def any_of(mark: Any) -> RawSQL:
-    """For ``__in``: the UUIDs of the list that takes the place of ``mark``."""
-    return RawSQL("SELECT unnest(%s::uuid[])", [mark])
+def among(field: str, mark: Any) -> Q:
+    """The rows whose UUID ``field`` is in the list that takes the place of ``mark``. One value, however long the list
+    is, and an index finds each: a sub-select beside an OR would be compared with every row."""
+    listed = RawSQL("%s::uuid[]", [mark])
+    return Q(Func(F(field), listed, template="(%(expressions)s))", arg_joiner=" = ANY(", output_field=BooleanField()))
 
 
 def _standing(viewer: Viewer) -> str:

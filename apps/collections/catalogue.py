@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from apps.access.compiled import MARK_OF_ID, ReadableRows, any_of
+from apps.access.compiled import MARK_OF_ID, ReadableRows, among
 from apps.access.errors import NotFound
 from apps.access.querysets import first_or_absent
 from apps.collections.models import Collection, Document, DocumentLink
@@ -41,7 +41,7 @@ _BY_ID: ReadableRows[Collection] = ReadableRows(
     lambda viewer, id: Collection.objects.visible_to(viewer).filter(pk=id), MARK_OF_ID
 )
 _AMONG: ReadableRows[Collection] = ReadableRows(
-    lambda viewer, ids: Collection.objects.visible_to(viewer).filter(pk__in=any_of(ids)), MARK_OF_ID
+    lambda viewer, ids: Collection.objects.visible_to(viewer).filter(among("pk", ids)), MARK_OF_ID
 )
 
 

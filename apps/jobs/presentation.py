@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from apps.access.compiled import MARK_OF_ID, ReadableRows, any_of
+from apps.access.compiled import MARK_OF_ID, ReadableRows, among
 from apps.access.errors import NotFound
 from apps.access.sources import Source, find_source, source_model
 from apps.jobs.models import Job, JobAttempt, Status
@@ -126,7 +126,7 @@ def lines(jobs: Iterable[Job], viewer: Viewer) -> list[JobLine]:
 
 @functools.cache
 def _readable(model: type[Source]) -> ReadableRows[Source]:
-    return ReadableRows(lambda viewer, ids: model.objects.visible_to(viewer).filter(pk__in=any_of(ids)), MARK_OF_ID)
+    return ReadableRows(lambda viewer, ids: model.objects.visible_to(viewer).filter(among("pk", ids)), MARK_OF_ID)
 
 
 def source_of(job: Job, viewer: Viewer) -> Source | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from apps.access.compiled import MARK_OF_ID, MARK_OF_NOW, MARK_OF_TEXT, ReadableRows, any_of
+from apps.access.compiled import MARK_OF_ID, MARK_OF_NOW, MARK_OF_TEXT, ReadableRows, among
 from apps.access.errors import NotFound
 from apps.access.querysets import first_or_absent
 from apps.indexing.outlines import Outlined
@@ -60,7 +60,7 @@ _BY_SLUG: ReadableRows[Repository] = ReadableRows(
     *overdue_before(MARK_OF_NOW),
 )
 _AMONG: ReadableRows[Repository] = ReadableRows(
-    lambda viewer, ids, *_: Repository.objects.visible_to(viewer).with_state(MARK_OF_NOW).filter(pk__in=any_of(ids)),
+    lambda viewer, ids, *_: Repository.objects.visible_to(viewer).with_state(MARK_OF_NOW).filter(among("pk", ids)),
     MARK_OF_ID,
     *overdue_before(MARK_OF_NOW),
 )

@@ -19,7 +19,7 @@ from apps.access.compiled import (
     ReadablePages,
     ReadableRows,
     Rows,
-    any_of,
+    among,
 )
 from apps.access.models import ApiToken, Session, User
 from apps.access.rest.cursors import page_of_readable, page_of_rows
@@ -61,7 +61,7 @@ def test_the_second_call_takes_its_own_values_and_its_own_viewer() -> None:
     hers = Collection.objects.create(name="Hers", owner=olga)
     his = Collection.objects.create(name="His", owner=otto)
     rows: ReadableRows[Collection] = ReadableRows(
-        lambda viewer, ids: Collection.objects.visible_to(viewer).filter(pk__in=any_of(ids)).order_by("name"),
+        lambda viewer, ids: Collection.objects.visible_to(viewer).filter(among("pk", ids)).order_by("name"),
         MARK_OF_ID,
     )
     assert [rows.all(one, [hers.pk, his.pk]) for one in (olga, otto, olga)] == [[hers], [his], [hers]]

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Exists, OuterRef
 
-from apps.access.compiled import MARK_OF_ID, ReadableRows, any_of
+from apps.access.compiled import MARK_OF_ID, ReadableRows, among
 from apps.knowledge_graph.models import CanonicalPage, GraphSource
 from apps.knowledge_graph.reader import Reader, SeenNode, overlay_of
 from apps.knowledge_graph.vocabulary import PROJECT, REJECTED
@@ -158,7 +158,7 @@ def _pages_of(viewer: Viewer, documents: Any) -> Any:
     trash = CanonicalPage.objects.filter(source=OuterRef("source")).kept().trashed()
     return (
         CanonicalPage.objects.visible_to(viewer)
-        .of_documents(any_of(documents))
+        .filter(among("repository_document_id", documents) | among("document_id", documents))
         .kept()
         .live()
         .filter(bears=True)
