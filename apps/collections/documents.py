@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.access.compiled import MARK_OF_ID, Rows
+from apps.access.cursors import binary_cursor
 from apps.collections import link_rows
 from apps.collections.document_rows import DocumentRow, VersionRow, copy_versions, write_documents
 from apps.collections.models import (
@@ -26,7 +27,7 @@ from apps.collections.models import (
 from apps.indexing.chunks import DocumentText, store_documents
 from apps.indexing.naming import aliases_of
 from apps.indexing.observers import Act, DocumentChange, DocumentRef, documents_stored
-from apps.indexing.statements import Fragment, binary_cursor, fetch
+from apps.indexing.statements import Fragment, fetch
 from apps.indexing.stores import get_store
 from apps.markup.ingest import Ingested
 from apps.markup.values import Chunk as Cut

@@ -14,7 +14,8 @@ from typing import Any
 import orjson
 from django.db import connection
 
-from apps.indexing.statements import binary_cursor, numbers_text
+from apps.access.cursors import binary_cursor
+from apps.indexing.statements import numbers_text
 
 SEPARATOR = "\x1f"
 _NUMBERS = frozenset({"int2", "int4", "int8"})

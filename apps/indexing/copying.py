@@ -12,8 +12,8 @@ from uuid import UUID
 
 from django.db import connection
 
+from apps.access.cursors import binary_cursor
 from apps.indexing.arrays import spelled, update_values
-from apps.indexing.statements import binary_cursor
 
 if TYPE_CHECKING:
     from apps.indexing.chunks import DocumentText

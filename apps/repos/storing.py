@@ -12,12 +12,12 @@ from typing import Any
 
 from django.utils import timezone
 
+from apps.access.cursors import binary_cursor
 from apps.indexing.arrays import upsert_values
 from apps.indexing.chunks import ChunkChanges, DocumentText, store_documents
 from apps.indexing.copying import copy_values
 from apps.indexing.naming import aliases_of
 from apps.indexing.observers import Act, DocumentChange, DocumentRef, documents_stored
-from apps.indexing.statements import binary_cursor
 from apps.markup.values import Chunk
 from apps.repos.discovery import is_side
 from apps.repos.git.values import CommitInfo, Entry, raw_or_none
