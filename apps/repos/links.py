@@ -76,11 +76,13 @@ def resolve_links(run: JobRun, repository: Repository, *, only_if_needed: bool =
     run.progress("link")
     tree = load_tree(repository)
     linked_with = digest + tree.digest(RULES_VERSION)
+    own = own_place(repository.git_url)
     links: Any = RepositoryDocumentLink.objects.filter(repository=repository)
     if only_if_needed and repository.linked_with[_HALF:] == linked_with[_HALF:]:
-        rows: Iterable[_Stored] = _not_looked_at(links, own_place(repository.git_url))
+        rows: Iterable[_Stored] = _not_looked_at(links, own)
     else:
-        rows = _stored(links)
+        # Most links of a documentation lead elsewhere, are stored so from the start, and can lead nowhere else.
+        rows = _stored(links.exclude(_elsewhere(own)))
     changed = _changes(tree, rows)
     for at in range(0, len(changed), WRITE_AT_ONCE):
         with run.batch():
@@ -104,15 +106,19 @@ def _not_looked_at(links: Any, own: str) -> list[_Stored]:
     """Links as ``copy_links`` stores them; of addresses elsewhere, those of the place ``own`` may lead back here. With
     them those that lead nowhere, as far as suggestions go: one may be the turn of another link than before.
     """
-    wanted = Q(state=BROKEN, reason__in=("", _LOST))
-    if own:
-        wanted |= Q(state=EXTERNAL, href__icontains=f"{own}/")
-    rows = list(_stored(links.filter(wanted)))
+    fresh_or_lost = Q(state=BROKEN, reason__in=("", _LOST))
+    rows = list(_stored(links.filter(fresh_or_lost | Q(link_type="absolute", state=EXTERNAL) & ~_elsewhere(own))))
     lost = [row for row in rows if row[_REASON] == _LOST]
     fresh = [row for row in rows if row[_REASON] != _LOST]
     if len(rows) > SUGGESTED_AT_MOST:
         return [*lost[:SUGGESTED_AT_MOST], *fresh]
     return [*(row for row in lost if not row[_SUGGESTION]), *fresh]
+
+
+def _elsewhere(own: str) -> Q:
+    """Addresses that are known to lead elsewhere, and not to the place ``own`` of this repository on the web."""
+    elsewhere = Q(link_type="absolute", state=EXTERNAL)
+    return elsewhere & ~Q(href__icontains=f"{own}/") if own else elsewhere
 
 
 _LOST = "not found"

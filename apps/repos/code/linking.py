@@ -89,9 +89,13 @@ def _json(value: Any) -> Sequence[Any]:
 
 def tails_of(names: Sequence[Sequence[str | int]]) -> list[str]:
     """Last parts of the names that may be symbols, and the other names whole."""
-    found = {
-        parts_of(str(name))[-1] if int(form) <= CALL else str(name) for name, form, *_ in names if parts_of(str(name))
-    }
+    found: set[str] = set()
+    for given, form, *_ in names:
+        name = str(given)
+        if name.isidentifier():  # most are: one part
+            found.add(name)
+        elif parts := parts_of(name):
+            found.add(parts[-1] if int(form) <= CALL else name)
     return sorted(found)
 
 
@@ -111,12 +115,13 @@ def link(
         wanted = [row[0] for row in cursor.fetchall()]
     if not wanted:
         return 0
-    resolver = Resolver(_symbols(repository, wanted))
+    symbols = list(_symbols(repository, wanted))
+    resolver = Resolver(symbols)
     total = 0
     for at in range(0, len(wanted), CHUNKS_AT_ONCE):
         run.check()
         portion = wanted[at : at + CHUNKS_AT_ONCE]
-        rows = list(_mentions(repository, resolver, portion))
+        rows = list(_mentions(repository, resolver, portion)) if symbols else []
         with run.batch():
             _replace(portion, rows)
         total += len(rows)

@@ -31,6 +31,7 @@ _NOT_BEFORE = frozenset("/\\@#:~-.$")
 """What may not stand before a call or dotted name, word characters aside: it is a part of something longer."""
 _TELLING = re.compile(r"[`.(_$]|--")
 """What a line with a name holds at least."""
+_CALL_RUN, _DOTTED_RUN = re.compile(r"[\w.$:#]*"), re.compile(r"[\w.$]*")
 _BEFORE_CALL = re.compile(r"\((?<=[\w$]\()")
 _FLAG = re.compile(r"(?<![\w-])--[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*(?![\w-])")
 _ENV = re.compile(r"(?<![\w.])\$?\{?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?!\w)|\$\{?([A-Z][A-Z0-9_]{2,})(?!\w)")
@@ -112,7 +113,7 @@ def _calls(line: str, number: int, at: int, found: list[Named]) -> None:
         start = line.rfind(" ", 0, end) + 1
         name = line[start:end]
         if not _CALLED.fullmatch(name):
-            start = _run_start(line, end, ".$:#")
+            start = _run_start(line, end, _CALL_RUN)
             name = line[start:end]
             if (start and line[start - 1] in _NOT_BEFORE) or not _CALLED.fullmatch(name):
                 continue
@@ -125,7 +126,7 @@ def _dotted(line: str, number: int, at: int, found: list[Named]) -> None:
     for dot in _SOME_DOT.finditer(line):
         if dot.start() < done:
             continue
-        start = _run_start(line, dot.start(), ".$")
+        start = _run_start(line, dot.start(), _DOTTED_RUN)
         if start and line[start - 1] in _NOT_BEFORE:
             continue
         plain = _PLAIN.match(line, start)
@@ -137,13 +138,11 @@ def _dotted(line: str, number: int, at: int, found: list[Named]) -> None:
             found.append(_named((plain[1], DOTTED, number, at + start)))
 
 
-def _run_start(line: str, end: int, joints: str) -> int:
-    """Where the run of word characters and ``joints`` before ``end`` begins; of a very long one, a later place."""
-    floor = max(0, end - 2 * LONGEST)
-    start = end
-    while start > floor and ((character := line[start - 1]).isalnum() or character == "_" or character in joints):
-        start -= 1
-    return start
+def _run_start(line: str, end: int, run: re.Pattern[str]) -> int:
+    """Where the ``run`` before ``end`` begins; of a very long one, a later place."""
+    before = line[max(0, end - 2 * LONGEST) : end][::-1]
+    found = run.match(before)
+    return end - (found.end() if found else 0)
 
 
 def _settings(code: str, number: int, at: int, found: list[Named]) -> None:
