@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from apps.access.compiled import MARK_OF_ID, Rows
 from apps.jobs.kinds import Slot, find_kind
 from apps.jobs.models import Job
 
@@ -40,13 +41,16 @@ VALUES (%s, %s, %s, %s, '', '', '', '[]')
 """
 
 
+_ONE: Rows[Job] = Rows(lambda key: Job.objects.filter(pk=key), MARK_OF_ID)
+
+
 def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def claim(job_id: UUID) -> Job | None:
     """The job, now running under a fresh lease of this worker; None when it is not to be had (and then it says why)."""
-    job = Job.objects.filter(pk=job_id).first()
+    job = _ONE.first(job_id)
     if job is None or job.status != "queued":
         return None
     kind = find_kind(job.kind, job.source_kind)

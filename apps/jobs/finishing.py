@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 from django.utils import timezone
 
+from apps.access.compiled import AFTER_ID, MARK_OF_ID, Rows
 from apps.jobs import poison
 from apps.jobs.errors import TransientFailure
 from apps.jobs.items import shorten_older_reports
@@ -181,9 +182,16 @@ def send_for_waiting(limit: int = 10) -> None:
         send_on_commit(pk)
 
 
+_OWN: Rows[Job] = Rows(
+    lambda key, token: Job.objects.filter(pk=key, lease_token=token, status=Status.RUNNING).select_for_update(),
+    MARK_OF_ID,
+    AFTER_ID,
+)
+
+
 def _own(run: JobRun) -> Job | None:
     """The job's row, locked, while it is this run's."""
-    return Job.objects.filter(pk=run.job.pk, lease_token=run.token, status=Status.RUNNING).select_for_update().first()
+    return _OWN.first(run.job.pk, run.token)
 
 
 def _close(job: Job, ending: Ending, code: str, message: str) -> tuple[int, int]:

@@ -28,12 +28,12 @@ def clear(job: Job) -> None:
     """The batch is stored: what was under way did no harm, and is no suspect any more."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "DELETE FROM jobs_suspect AS suspect USING jobs_underway AS file WHERE file.job_id = %s"
-            " AND suspect.source_kind = %s AND suspect.source_id = %s AND suspect.quarantined_at IS NULL"
+            "WITH file AS (DELETE FROM jobs_underway WHERE job_id = %s RETURNING path, content_id)"
+            " DELETE FROM jobs_suspect AS suspect USING file"
+            " WHERE suspect.source_kind = %s AND suspect.source_id = %s AND suspect.quarantined_at IS NULL"
             " AND suspect.path = file.path AND suspect.content_id = file.content_id",
             [job.pk, job.source_kind, job.source_id],
         )
-        cursor.execute("DELETE FROM jobs_underway WHERE job_id = %s", [job.pk])
 
 
 def losses(job: Job) -> dict[tuple[str, str], int]:

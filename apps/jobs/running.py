@@ -162,13 +162,9 @@ class JobRun:
         with connection.cursor() as cursor:
             # A stopped process would keep the row locked for ever; the server ends its transaction after a lease.
             cursor.execute(
-                "SELECT set_config('idle_in_transaction_session_timeout', %s, true)",
-                [str(int(settings.COGRAPH.jobs.lease_seconds * 1000))],
-            )
-            cursor.execute(
-                "SELECT cancel_requested FROM jobs_job"
+                "SELECT cancel_requested, set_config('idle_in_transaction_session_timeout', %s, true) FROM jobs_job"
                 " WHERE id = %s AND lease_token = %s AND status = 'running' FOR KEY SHARE",
-                [self.job.pk, self.token],
+                [str(int(settings.COGRAPH.jobs.lease_seconds * 1000)), self.job.pk, self.token],
             )
             row = cursor.fetchone()
         if row is None:
