@@ -67,9 +67,9 @@ class LexicalResult:
         """The weight w of each unit in the chunks ``refs``, whether they are among the hits or not."""
         return self.detail.weights(refs, self.idf) if self.detail is not None and refs else {}
 
-    def in_headings(self, refs: Sequence[int]) -> set[int]:
-        """Those of the chunks ``refs`` that hold a unit in their headings or title."""
-        return self.detail.in_headings(refs) if self.detail is not None and refs else set()
+    def in_headings(self, refs: Sequence[int]) -> list[int]:
+        """Places among ``refs``, in order, of the chunks that hold a unit in their headings or title."""
+        return self.detail.in_headings(refs) if self.detail is not None and refs else []
 
     def in_bodies(self, unit: int) -> int:
         """Chunks in scope whose body holds the unit."""

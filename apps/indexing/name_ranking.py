@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import math
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from uuid import UUID
 
 from apps.indexing.analyzer import fold
+from apps.indexing.name_reading import NOTHING, Reading
 from apps.indexing.naming import (
     DECIMALS,
     LEAST_EVIDENCE,
     MAX_ROWS,
-    MEDIUM,
     SECTIONS_A_DOCUMENT,
     WEIGHTS,
     WELL_KNOWN_BEARERS,
@@ -22,7 +25,6 @@ from apps.indexing.naming import (
     NameRow,
     Section,
     Source,
-    less,
     name_terms,
     section_of,
     words,
@@ -40,24 +42,42 @@ class Judgement:
         documents: Sequence[Named],
         sources: Mapping[int, Source],
         own: Callable[[Sequence[int]], Mapping[int, Mapping[str, float]]] = lambda refs: {},
-        headed: Callable[[Sequence[int]], Container[int]] = frozenset,
+        headed: Callable[[Sequence[int]], Sequence[int]] = lambda refs: range(len(refs)),
     ) -> None:
         """``own`` gives, for refs of chunks, the weights of the query's terms in them: they order the sections inside a
-        file that is named. ``headed`` gives those whose headings may hold words of the query: thousands are looked at.
+        file that is named. ``headed`` gives the places of those whose headings may hold words of the query: few of
+        thousands.
         """
-        readings = {number: _Reading(asked, sources[number]) for number in {one.number for one in documents}}
+        readings = {number: Reading(asked, sources[number]) for number in {one.number for one in documents}}
         self._judged = [_Judged(asked, document, readings[document.number]) for document in documents]
         _spell(asked, self._judged)
         _well_known(asked, self._judged)
-        inside = [section.ref for one in self._judged if one.is_named for section in one.sections]
-        weights = own(inside) if inside else {}
-        others = [section[2] for one in self._judged if not one.is_named for section in one.document.sections]
-        may_hold = headed(others) if others else ()
-        for one in self._judged:
-            one.choose(weights, may_hold)
+        meant = [one for one in self._judged if one.is_meant]
+        self._choose_inside([one for one in meant if one.is_named], own)
+        self._choose_promising([one for one in meant if not one.is_named], headed)
         kept = [one for one in self._judged if one.kept]
         self.refs = [section.ref for one in kept for section in one.kept if section is not None]
         self.terms = frozenset[str]().union(*(one.undecided() for one in kept))
+
+    @staticmethod
+    def _choose_inside(
+        named: Sequence[_Judged], own: Callable[[Sequence[int]], Mapping[int, Mapping[str, float]]]
+    ) -> None:
+        refs = [section[2] for one in named for section in one.document.sections]
+        weights = own(refs) if refs else {}
+        for one in named:
+            one.choose_inside(weights)
+
+    @staticmethod
+    def _choose_promising(others: Sequence[_Judged], headed: Callable[[Sequence[int]], Sequence[int]]) -> None:
+        refs = [section[2] for one in others for section in one.document.sections]
+        places = headed(refs) if refs else ()
+        begin = first = 0
+        for one in others:
+            end = begin + len(one.document.sections)
+            last = bisect.bisect_left(places, end, first)
+            one.choose_promising([place - begin for place in places[first:last]])
+            begin, first = end, last
 
     def rows(self, idf: Callable[[str], float]) -> list[NameRow]:
         """Rows of the stream, best first."""
@@ -66,50 +86,17 @@ class Judgement:
         return [row for row, _ in rows[:MAX_ROWS]]
 
 
-_NOTHING: frozenset[str] = frozenset()
-
-
-class _Reading:
-    """The query as one source reads it."""
-
-    def __init__(self, asked: Asked, source: Source) -> None:
-        self.source, self.language = source, source.language
-        self.label = words(source.label, source.language)
-        self.wanted = less(words(asked.text, source.language), self.label)
-        self.ordered = sorted(self.wanted)
-        self.medium = words(MEDIUM, source.language)
-        self._headings: dict[str, frozenset[str]] = {}
-        self._heard: dict[str, frozenset[str]] = {}
-
-    def heading(self, text: str) -> frozenset[str]:
-        """The words of a heading, without source words."""
-        found = self._headings.get(text)
-        if found is None:
-            found = self._headings[text] = less(words(text, self.language), self.label)
-        return found
-
-    def heard(self, headings: Sequence[str]) -> frozenset[str]:
-        """The words of the query that headings hold. Asked for thousands of headings, most of which hold none."""
-        known, held = self._heard, _NOTHING
-        for heading in headings:
-            found = known.get(heading)
-            if found is None:
-                found = known[heading] = words(heading, self.language) & self.wanted
-            if found:
-                held = held | found if held else found
-        return held
-
-
 class _Judged:
     """One document against the query."""
 
-    def __init__(self, asked: Asked, document: Named, reading: _Reading) -> None:
+    def __init__(self, asked: Asked, document: Named, reading: Reading) -> None:
         self.asked, self.document, self.reading, self.source = asked, document, reading, reading.source
         self.wanted, self.label = reading.wanted, reading.label
-        self.names = name_terms(document, self.source)
-        self.named = _NOTHING.union(*self.names)
-        self.folders = words(document.path.rpartition("/")[0], reading.language)
-        self._explained: dict[frozenset[str], float] = {}
+        self.stem = document.stem
+        self.names = name_terms(document, self.stem, reading.language, reading.label)
+        self.named = NOTHING.union(*self.names)
+        self._in_names = self.named & self.wanted
+        self._in_folders = words(document.path.rpartition("/")[0], reading.language) & self.wanted
         self.share = self._best_share(asked.least)
         self.kept: list[Section | None] = []
         """Sections that may become rows."""
@@ -119,73 +106,91 @@ class _Judged:
         """How well a bearer of a well-known name fits beside the one that fits best."""
         if asked.only_common_words:
             folded = fold(asked.text.strip())
-            if folded in {fold(name) for name in (document.stem, document.title, *document.aliases) if name}:
+            if folded in {fold(name) for name in (self.stem, document.title, *document.aliases) if name}:
                 self.name_class = "exact_name"
         elif self.wanted and self.wanted in self.names:
             self.name_class = "exact_name"
 
     @property
-    def sections(self) -> list[Section]:
-        return [section_of(section) for section in self.document.sections]
+    def is_meant(self) -> bool:
+        """A side document only when it is spelled."""
+        return not self.document.side or self.name_class in ("spelled", "same_name")
 
     def _best_share(self, idf: Callable[[str], float]) -> float:
-        return max((self._share(name, idf) for name in self.names), default=0.0)
+        return max((self._share(name, idf) for name in self.names), default=0.0) if self._in_names else 0.0
 
     def _share(self, terms: frozenset[str], idf: Callable[[str], float]) -> float:
         held = terms & self.wanted
         if not held:
             return 0.0
-        total = sum(idf(term) for term in sorted(terms))
-        return sum(idf(term) for term in sorted(held)) / total if total else 0.0
+        total = sum(map(idf, sorted(terms)))
+        return sum(map(idf, sorted(held))) / total if total else 0.0
 
-    def explained(self, in_heading: frozenset[str] = _NOTHING) -> float:
-        """C: the share of the query that names, headings and folders account for; ``in_heading`` are the words of the
-        query that stand in a section's heading path.
-        """
-        found = self._explained.get(in_heading)
-        if found is None:
-            total = got = 0.0
-            idf, medium = self.asked.idf, self.reading.medium
-            for term in self.reading.ordered:
-                part = 1.0 if term in self.named or term in in_heading else 0.5 if term in self.folders else 0.0
-                if not part and term in medium:
-                    continue
-                total += idf(term)
-                got += part * idf(term)
-            found = self._explained[in_heading] = got / total if total else 0.0
-        return found
+    def explained(self, in_heading: frozenset[str] = NOTHING) -> float:
+        """``in_heading``: the words of the query that stand in a section's heading path."""
+        return self.reading.explained(self._in_names, self._in_folders, in_heading)
 
     def _heading(self, section: Section) -> frozenset[str]:
         return self.reading.heading(section.heading)
 
     def evidence(self, section: Section | None, share: float, idf: Callable[[str], float]) -> float:
         """e = C · max(A, H)."""
-        in_heading = self.reading.heard(section.heading_path) if section is not None else _NOTHING
+        in_heading = self.reading.heard(section.heading_path) if section is not None else NOTHING
         if section is None or not in_heading:
             return round(self.explained() * share, DECIMALS)
         explained = self.explained(in_heading)
         return round(explained * max(share, self._share(self._heading(section), idf)), DECIMALS)
 
-    def choose(self, own: Mapping[int, Mapping[str, float]], headed: Container[int]) -> None:
-        """Fills ``kept``: with every unknown word as common as can be, evidence is at its largest."""
-        if self.document.side and self.name_class not in ("spelled", "same_name"):
+    def choose_inside(self, own: Mapping[int, Mapping[str, float]]) -> None:
+        """Fills ``kept`` for a document that is named."""
+        inside = self._inside(own)
+        self.kept = [one for one in inside if self._may_be_row(one)][:SECTIONS_A_DOCUMENT]
+
+    def choose_promising(self, headed: Sequence[int]) -> None:
+        """Fills ``kept`` for a document that is not named, in file order. ``headed`` are the places of sections whose
+        headings may hold words of the query. Where they explain too little of it, nothing else makes up for that. Of
+        sections without any, which are all alike, the first ones.
+        """
+        sections = self.document.sections
+        if not sections or self.asked.only_common_words or not self.wanted:
+            every = map(section_of, sections) if sections else (None,)
+            self.kept = [one for one in every if self._may_be_row(one)]
             return
-        if self.is_named:
-            inside = self._inside(own)
-            self.kept = [one for one in inside if self._may_be_row(one)][:SECTIONS_A_DOCUMENT]
-        else:
-            self.kept = [one for one in self._promising(headed) if self._may_be_row(one)]
+        heard = self.reading.heard
+        parts: dict[frozenset[str], float] = {NOTHING: self.explained()}
+        held = {place: said for place in headed if (said := heard(sections[place][0]))}
+        kept = []
+        for place, said in held.items():
+            explained = parts.get(said)
+            if explained is None:
+                explained = parts[said] = self.explained(said)
+            if round(explained, DECIMALS) >= LEAST_EVIDENCE and self._is_enough(explained, sections[place][0][-1]):
+                kept.append(place)
+        if round(parts[NOTHING] * self.share, DECIMALS) >= LEAST_EVIDENCE:
+            alike = (place for place in range(len(sections)) if place not in held)
+            kept = sorted([*kept, *itertools.islice(alike, SECTIONS_A_DOCUMENT)])
+        self.kept = [section_of(sections[place]) for place in kept]
 
     def _may_be_row(self, section: Section | None) -> bool:
+        """With every unknown word as common as can be, evidence is at its largest."""
         if self.name_class is not None or (section is not None and self._is_exact(section)):
             return True
         return self.evidence(section, self.share, self.asked.least) >= LEAST_EVIDENCE
+
+    def _is_enough(self, explained: float, heading: str) -> bool:
+        """The same for a section of a document that is not named, which explains so much of the query."""
+        if round(explained * self.share, DECIMALS) >= LEAST_EVIDENCE:
+            return True
+        terms = self.reading.heading(heading)
+        if heading and terms == self.wanted:
+            return True
+        return round(explained * self._share(terms, self.asked.least), DECIMALS) >= LEAST_EVIDENCE
 
     def undecided(self) -> frozenset[str]:
         """Words beside those of the query, whose rarity its evidence depends on."""
         names = [name for name in self.names if name & self.wanted]
         headings = [self._heading(one) for one in self.kept if one is not None and self.reading.heard((one.heading,))]
-        return _NOTHING.union(*names, *headings) - self.wanted
+        return NOTHING.union(*names, *headings) - self.wanted
 
     @property
     def is_named(self) -> bool:
@@ -199,35 +204,13 @@ class _Judged:
             graded = self._graded(section, share, idf)
             if graded is not None:
                 id_, ref = (section.chunk_id, section.ref) if section else (None, None)
-                found.append(NameRow(id_, ref, document.document_id, document.number, document.path, *graded))
+                found.append(NameRow(id_, ref, UUID(document.document_id), document.number, document.path, *graded))
         if not self.is_named:
             found.sort(key=lambda row: (-row.weight, -row.evidence))
         # Bearers of a well-known name stand in the order in which they were chosen.
         chosen = -round(self.explained(), DECIMALS) if self.name_class == "well_known" else 0.0
         place = (not self.full_path, chosen, document.depth, document.path, self.source.label)
         return [(row, (*place, rank)) for rank, row in enumerate(found[:SECTIONS_A_DOCUMENT])]
-
-    def _promising(self, headed: Container[int]) -> list[Section | None]:
-        """Sections of a document that is not named, in file order. Where the words in its headings explain too little
-        of the query, nothing else makes up for it. Of sections without any, which are all alike, the first ones.
-        """
-        sections = self.document.sections
-        if not sections:
-            return [None]
-        if self.asked.only_common_words or not self.wanted:
-            return list(self.sections)
-        alike = SECTIONS_A_DOCUMENT if round(self.explained() * self.share, DECIMALS) >= LEAST_EVIDENCE else 0
-        found: list[Section | None] = []
-        heard = self.reading.heard
-        for section in sections:
-            held = heard(section[0]) if section[2] in headed else None
-            if held:
-                if round(self.explained(held), DECIMALS) >= LEAST_EVIDENCE:
-                    found.append(section_of(section))
-            elif alike:
-                alike -= 1
-                found.append(section_of(section))
-        return found
 
     def _graded(
         self, section: Section | None, share: float, idf: Callable[[str], float]
@@ -274,7 +257,7 @@ class _Judged:
 
     def _shown(self) -> list[Section]:
         """Without wrappers: a heading over most of its file would stand for all of it."""
-        sections = self.sections
+        sections = [section_of(section) for section in self.document.sections]
         if len(sections) < WRAPPER_HEADINGS:
             return sections
         last = max(section.end_line for section in sections)
@@ -311,9 +294,10 @@ def _well_known(asked: Asked, judged: Sequence[_Judged]) -> None:
     """Files written in capitals, such as README, when their word is rare enough in texts to mean the file."""
     bearers: dict[str, list[_Judged]] = {}
     for one in judged:
-        stem = one.document.stem
-        terms = words(stem, one.source.language)
-        if not stem.isupper() or len(terms) != 1 or one.document.side:
+        if not one.stem.isupper() or one.document.side:
+            continue
+        terms = words(one.stem, one.source.language)
+        if len(terms) != 1:
             continue
         [term] = terms
         if term in one.wanted and asked.rare(term):

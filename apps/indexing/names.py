@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 import numpy as np
 import orjson
@@ -222,15 +221,16 @@ def rank(
         weights = lexical.weights(refs) if lexical is not None else {}
         return {ref: {terms[ref >> SLOT_BITS][unit]: w for unit, w in held.items()} for ref, held in weights.items()}
 
-    def headed(refs: Sequence[int]) -> Container[int]:
+    def headed(refs: Sequence[int]) -> Sequence[int]:
         if lexical is None or question.left_out:  # words that the lexical stream did not ask may be in headings too
-            return frozenset(refs)
+            return range(len(refs))
         return lexical.in_headings(refs)
 
     of_query = frozenset[str]().union(*(_asked(question.text, language) for language in scope.languages))
     everywhere = math.log(1 + found.documents / (1 + found.documents))
     idf = functools.cache(found.idf)
 
+    @functools.cache
     def least(term: str) -> float:
         return idf(term) if term in of_query else everywhere
 
@@ -276,4 +276,4 @@ def statement(scope: Scope, question: Question, found: Pool) -> Fragment:
 
 def _named(row: Sequence[Any]) -> Named:
     number, document, path, title, aliases, side, sections, owns_stem = row
-    return Named(number, UUID(document), path, title, tuple(aliases), side, sections, owns_stem)
+    return Named(number, document, path, title, tuple(aliases), side, sections, owns_stem)

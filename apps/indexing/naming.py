@@ -37,7 +37,6 @@ EXTENSIONS = ("md", "mdx", "markdown", "rst", "txt")
 _CHARACTERS = r"[^\s\"'`<>()\[\]{},;]"
 _FILE = rf"{_CHARACTERS}+\.(?:{'|'.join(EXTENSIONS)})(?!\w)(?:#{_CHARACTERS}*)?"
 _SPELLED = re.compile(rf"(?i){_FILE}|{_CHARACTERS}*[/\\]{_CHARACTERS}+")
-_EXTENSION = re.compile(r"\.[^./]*$")
 
 
 class Section(NamedTuple):
@@ -63,7 +62,8 @@ class Named(NamedTuple):
     """A document that may be meant. ``owns_stem``: no other file of its source with that stem is nearer to the root."""
 
     number: int
-    document_id: UUID
+    document_id: str
+    """As it is stored: few of them become rows."""
     path: str
     title: str
     aliases: tuple[str, ...]
@@ -134,7 +134,7 @@ def aliases_of(frontmatter: Mapping[str, Any]) -> tuple[str, ...]:
 
 def stem_of(path: str) -> str:
     name = path.rpartition("/")[2]
-    return _EXTENSION.sub("", name) or name
+    return name.rpartition(".")[0] or name
 
 
 def spelled_tokens(text: str) -> list[str]:
@@ -160,11 +160,11 @@ def less(terms: frozenset[str], removed: frozenset[str]) -> frozenset[str]:
     return terms - removed or terms
 
 
-def name_terms(document: Named, source: Source) -> list[frozenset[str]]:
-    """The terms of each name of a document."""
-    own = words(source.label, source.language)
-    stem = document.stem
-    folder = document.path.rpartition("/")[0].rpartition("/")[2]
-    spelled = stem if document.owns_stem and stem.lower() not in NEVER_ALONE else f"{folder} {stem}" if folder else ""
+def name_terms(document: Named, stem: str, language: str, own: frozenset[str]) -> list[frozenset[str]]:
+    """The terms of each name of a document, its stem the first; ``own`` are the words of its source's own name."""
+    spelled = stem
+    if not document.owns_stem or stem.lower() in NEVER_ALONE:
+        folder = document.path.rpartition("/")[0].rpartition("/")[2]
+        spelled = f"{folder} {stem}" if folder else ""
     names = (spelled, document.title, *document.aliases)
-    return [found for name in names if name and (found := less(words(name, source.language), own))]
+    return [found for name in names if name and (found := less(words(name, language), own))]

@@ -283,36 +283,37 @@ class Detail:
     def fields(self, refs: Sequence[int]) -> dict[int, dict[int, str]]:
         """The units that each of the chunks ``refs`` holds, and where; those of scope that hold none are left out."""
         found: dict[int, dict[int, str]] = {}
-        refs_found, hits, units = self._at(refs)
+        asked = np.array(refs, np.int64)
+        places, hits, units = self._at(asked)
         some = self.entries.data[hits]
         code = (some["body"] > 0) * 1 + (some["heading"] > 0) * 2 + (some["path"] > 0) * 4
-        for ref, unit, where in zip(refs_found.tolist(), units.tolist(), code.tolist(), strict=True):
+        for ref, unit, where in zip(asked[places].tolist(), units.tolist(), code.tolist(), strict=True):
             found.setdefault(ref, {})[unit] = _WHERE[where]
         return found
 
-    def in_headings(self, refs: Sequence[int]) -> set[int]:
-        """Those of the chunks ``refs`` that hold a unit in their heading field."""
-        refs_found, hits, _ = self._at(refs)
-        found: set[int] = set(refs_found[self.entries.data["heading"][hits] > 0].tolist())
+    def in_headings(self, refs: Sequence[int]) -> list[int]:
+        """Places among ``refs``, in order, of the chunks that hold a unit in their heading field."""
+        places, hits, _ = self._at(np.array(refs, np.int64))
+        found: list[int] = np.unique(places[self.entries.data["heading"][hits] > 0]).tolist()
         return found
 
     def weights(self, refs: Sequence[int], idf: Mapping[int, float]) -> dict[int, dict[int, float]]:
         found: dict[int, dict[int, float]] = {}
-        refs_found, hits, units = self._at(refs)
+        asked = np.array(refs, np.int64)
+        places, hits, units = self._at(asked)
         share = self.entries.adds[hits] / ((K1 + 1) * np.array([idf[unit] for unit in units.tolist()]))
-        for ref, unit, part in zip(refs_found.tolist(), units.tolist(), share.tolist(), strict=True):
+        for ref, unit, part in zip(asked[places].tolist(), units.tolist(), share.tolist(), strict=True):
             found.setdefault(ref, {})[unit] = K1 * part / (1 - part)
         return found
 
-    def _at(self, refs: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Of the entries of the chunks ``refs``: the ref, the place among all entries, the unit."""
-        asked = np.array(refs, np.int64)
-        keys, kept = self.space.keys_of_refs(asked)
+    def _at(self, refs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Of the entries of the chunks ``refs``: the place of the ref, the place among all entries, the unit."""
+        keys, kept = self.space.keys_of_refs(refs)
         if not len(keys):
-            return asked[:0], asked[:0], asked[:0]
+            return refs[:0], refs[:0], refs[:0]
         order = np.argsort(keys)
         place, hits, units = self.entries.at(keys[order])
-        return asked[kept][order][place], hits, units
+        return np.flatnonzero(kept)[order][place], hits, units
 
 
 _WHERE = tuple(("b" if code & 1 else "") + ("h" if code & 2 else "") + ("p" if code & 4 else "") for code in range(8))

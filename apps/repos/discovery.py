@@ -157,6 +157,7 @@ def split(path: str) -> tuple[list[str], str, str]:
 
 
 @functools.lru_cache(maxsize=16_384)
+@functools.lru_cache(maxsize=50_000)
 def is_side(path: str) -> bool:
     """Whether the file lies in a folder of fixtures, vendored or archived text."""
     return not SIDE_FOLDERS.isdisjoint(path.lower().split("/")[:-1])

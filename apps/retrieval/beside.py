@@ -65,9 +65,12 @@ class Beside:
     def set_aside(self, streams: Streams, fused: Fused) -> Fused:
         """The docs block without the rejected approaches among its primary hits; other blocks as they are. At most one
         statement."""
-        rows = [*fused.order, *(copy for copies in fused.copies.values() for copy in copies)]
-        if not self._is_on or streams.block != "docs" or not any(row.canonical for row in rows):
+        if not self._is_on or streams.block != "docs":
             return fused
+        copies = [copy for copies in fused.copies.values() for copy in copies]
+        if not any(fused.order.column("canonical")) and not any(copy.canonical for copy in copies):
+            return fused
+        rows = [*fused.order, *copies]
         seeds = _seeds(fused)
         self._streams, self._cosines = streams, _cosines(rows, fused)
         near = {document: cosine for document, cosine in self._cosines.items() if cosine >= LEAST_COSINE}
@@ -77,7 +80,9 @@ class Beside:
         self.moved = frozenset(seed.met.document for seed in moved(self._found) if seed.met.document is not None)
         if not self.moved:
             return fused
-        return dataclasses.replace(fused, order=[row for row in fused.order if row.document_id not in self.moved])
+        left = set(map(str, self.moved))
+        kept = [at for at, document in enumerate(fused.order.column("document")) if document not in left]
+        return dataclasses.replace(fused, order=fused.order.at(kept))
 
     def blocks(self) -> GraphBlocks:
         """Neighbours and rejected approaches, in the order in which every face shows them."""

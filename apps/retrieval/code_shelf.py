@@ -12,14 +12,14 @@ from apps.indexing.models import EmbeddingProfile
 from apps.indexing.scope import Scope
 from apps.indexing.statements import Fragment, fragment_of
 from apps.repos.models_code import CodeChunk
-from apps.retrieval.shelf_values import Candidate, Found, among, has_vector, sources_of, winner_of
+from apps.retrieval.shelf_values import Candidate, Columns, Found, among, has_vector, sources_of, winner_of
 from apps.retrieval.shelves import repository_ref, repository_states
 from apps.retrieval.values import SourceRef, SymbolRef
 
 _COLUMNS = (
-    "c.ref, c.id, n.file_id, n.qualified_name, f.path, CASE WHEN n.test OR f.test THEN 'test' ELSE 'code' END, "
-    "c.chunk_index, c.start_line, ARRAY[]::text[], c.copy_hash, n.side OR f.side, NULL::text, n.id, "
-    "c.section_anchor = n.id::text"
+    "c.ref, c.id, n.file_id, n.qualified_name, f.path, CASE WHEN n.test OR f.test THEN 'test' ELSE 'code' END AS kind, "
+    "c.chunk_index, c.start_line, c.copy_hash, n.side OR f.side AS side, n.id AS node, "
+    "c.section_anchor = n.id::text AS own"
 )
 
 
@@ -27,15 +27,19 @@ class CodeShelf:
     """Symbols of repositories."""
 
     store = "code"
+    columns: tuple[str, ...] = (
+        "ref", "id", "file_id", "qualified_name", "path", "kind", "chunk_index", "start_line", "copy_hash", "side",
+        "node", "own",
+    )  # fmt: skip
 
-    def candidates(self, place: int, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Sequence[Fragment]:
+    def candidates(self, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Sequence[Fragment]:
         """One row for each chunk of ``refs``, and one for each of ``nodes``: by its first chunk, or by that of the
         symbol that holds it."""
         parts = []
         if chunks := among(scope, self.store, refs):
             parts.append(
                 Fragment(
-                    f"SELECT {place}, '{self.store}', {_COLUMNS} FROM code_chunks c "  # noqa: S608
+                    f"SELECT {_COLUMNS} FROM code_chunks c "  # noqa: S608
                     "JOIN code_nodes n ON n.id = c.section_anchor::uuid JOIN code_files f ON f.id = n.file_id "
                     f"WHERE {chunks.sql}",
                     chunks.params,
@@ -46,7 +50,7 @@ class CodeShelf:
             allowed = fragment_of(CodeChunk.objects.filter(condition).values("file_id")) if condition else None
             parts.append(
                 Fragment(
-                    f"SELECT {place}, '{self.store}', {_COLUMNS} FROM code_nodes n "  # noqa: S608
+                    f"SELECT {_COLUMNS} FROM code_nodes n "  # noqa: S608
                     "JOIN code_files f ON f.id = n.file_id "
                     "JOIN LATERAL (SELECT * FROM code_chunks c WHERE c.file_id = n.file_id "
                     "ORDER BY c.section_anchor = n.id::text DESC, "
@@ -59,14 +63,19 @@ class CodeShelf:
             )
         return parts
 
-    def candidate(self, row: Sequence[Any], label: str, source: UUID) -> Candidate:
+    def candidates_of(self, columns: Sequence[Sequence[Any]], sources: Sequence[str], labels: Sequence[str]) -> Columns:
         """A row whose chunk is that of a symbol around it has no chunk of its own: its ref is told by its symbol."""
-        _, store, ref, id, file, name, path, kind, index, line, _, copy, side, _, node, own = row
-        ref = ref if own else -1 - (node.int >> 66)
-        copy = copy if own else None
-        return Candidate(
-            ref, id, store, file, source, label, name, path, kind, index, line, (), copy, side, "", 50, False, node
-        )
+        refs, ids, files, names, paths, kinds, places, lines, copies, sides, nodes, owns = columns
+        count = len(refs)
+        if not all(owns):
+            refs = [
+                ref if own else -1 - (UUID(node).int >> 66) for ref, node, own in zip(refs, nodes, owns, strict=True)
+            ]
+            copies = [copy if own else None for copy, own in zip(copies, owns, strict=True)]
+        return (
+            refs, ids, [self.store] * count, files, sources, labels, names, paths, kinds, places, lines, [()] * count,
+            copies, sides, [""] * count, [50] * count, [False] * count, nodes,
+        )  # fmt: skip
 
     def without_text(self, scope: Scope, wanted: Mapping[UUID, int]) -> Iterable[Candidate]:
         return ()

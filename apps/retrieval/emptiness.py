@@ -76,7 +76,7 @@ def nearest(streams: Streams) -> tuple[NearHeading, ...]:
         if candidate is None or len(found) == NEAREST:
             continue
         found.setdefault(
-            (candidate.document_id, candidate.heading_path),
+            (candidate.document, candidate.heading_path),
             NearHeading(candidate.title, candidate.heading_path, f"/chunks/{candidate.chunk_id}"),
         )
     return tuple(found.values())

@@ -149,7 +149,7 @@ def explain(*, viewer: Viewer, question: Question, document: UUID) -> Explanatio
         message = "It is a rejected approach, so it stands in the block of these beside the hits."
         return dataclasses.replace(made, why_not=WhyNot("already_rejected", message))
     if block is not None:
-        place = next((at for at, row in enumerate(block.fused.order) if row.document_id == document), None)
+        place = next((at for at, row in enumerate(block.fused.order) if row.document == str(document)), None)
         if place is not None:
             vectors = _with_vectors(streams, block.fused.order[max(0, place - ABOVE) : place + 1])
             row = _row(block, place, vectors)
@@ -211,10 +211,10 @@ def _left_out(viewer: Viewer, question: Question, asked: _Asked) -> WhyNot | Non
 def _collapsed(fused: Fused, document: UUID) -> WhyNot | None:
     """Copies that stand for it, or a named document that it had to give way to."""
     for row in fused.order:
-        if any(copy.document_id == document for copy in fused.copies.get(row.ref, ())):
+        if any(copy.document == str(document) for copy in fused.copies.get(row.ref, ())):
             place = f"{row.source_label} {row.path}"
             return WhyNot("collapsed", f"Its text is the same as that of {place}, which stands for both.", place=place)
-    if any(row.document_id == document for row in fused.dropped.values()):
+    if any(row.document == str(document) for row in fused.dropped.values()):
         return WhyNot("side_document", "It is a fixture or vendored text, and the query names another document.")
     return None
 

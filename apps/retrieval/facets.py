@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 from uuid import UUID
 
-from apps.retrieval.shelf_values import Candidate
+from apps.retrieval.rows import Rows
 from apps.retrieval.values import Facet, FacetValue, Filters
 
 K = TypeVar("K", bound=Any)
 
 SHOWN = 12
-_SOURCE: Callable[[Candidate], tuple[str, str, int]] = attrgetter("store", "source_label", "source_id.int")
-_KIND: Callable[[Candidate], str] = attrgetter("kind")
-_PATH: Callable[[Candidate], str] = attrgetter("path")
-_STATUS: Callable[[Candidate], str] = attrgetter("status")
 KIND_LABELS = {
     "doc": "Documents",
     "collection": "Collections",
@@ -30,22 +26,20 @@ KIND_LABELS = {
 _SOURCE_KIND = {"repo_docs": "repository", "md_collections": "collection", "code": "repository"}
 
 
-def facets_of(
-    rows: Sequence[Candidate], filters: Filters, sources: Sequence[tuple[str, UUID]] = ()
-) -> tuple[Facet, ...]:
+def facets_of(blocks: Sequence[Rows], filters: Filters, sources: Sequence[tuple[str, UUID]] = ()) -> tuple[Facet, ...]:
     """Source, kind, folder and status, each with the values that occur, most frequent first."""
+
+    def column(name: str) -> Iterable[Any]:
+        return chain.from_iterable(rows.column(name) for rows in blocks)
+
     by_source: Counter[tuple[str, str]] = Counter()
-    # Ids hash slowly, their numbers do not.
-    for (store, label, id_), count in Counter(map(_SOURCE, rows)).items():
-        by_source[f"{_SOURCE_KIND[store]}:{UUID(int=id_)}", label] += count
-    kinds = Counter(map(_KIND, rows))
-    paths = Counter(map(_PATH, rows))
-    folders: Counter[str] = Counter()
-    for path, count in paths.items():
-        folder, slash, _ = path.partition("/")
-        if slash:
-            folders[f"{folder}/"] += count
-    statuses = Counter(map(_STATUS, rows))
+    of_rows = zip(column("store"), column("source_label"), column("source"), strict=True)
+    for (store, label, id_), count in Counter(of_rows).items():
+        by_source[f"{_SOURCE_KIND[store]}:{id_}", label] += count
+    kinds = Counter(column("kind"))
+    folders = Counter(path[: path.find("/") + 1] for path in column("path"))
+    del folders[""]
+    statuses = Counter(column("status"))
     del statuses[""]
     chosen = {f"{kind}:{id}" for kind, id in sources}
     found = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from apps.repos.code import around_hits
 from apps.retrieval.marking import body_start, matches_in
@@ -41,9 +42,9 @@ def hits_of(page: Sequence[tuple[Block, Candidate]], question: Question) -> list
             for known in (block.fused.texts,)
         ],
         around_hits.statement(
-            nodes=[row.node for _, row in page if row.node is not None],
+            nodes=[node for _, row in page if (node := row.node) is not None],
             chunks=[row.chunk_id for _, row in page if row.store == PASSAGES and row.chunk_id],
-            documents=list({row.document_id: None for _, row in page if row.store == PASSAGES}),
+            documents=[UUID(one) for one in dict.fromkeys(row.document for _, row in page if row.store == PASSAGES)],
             passages=question.related,
         ),
     )
@@ -140,9 +141,9 @@ def _hit(
         name_class=fused.classes.get(candidate.ref, ""),
         evidence=fused.evidence.get(candidate.ref, 0.0),
         symbol=winner.symbol,
-        related=_passages(around.passages.get(candidate.node, ())) if candidate.node else (),
+        related=_passages(around.passages.get(node, ())) if (node := candidate.node) else (),
         code=around.symbols.get(candidate.chunk_id, ()),
-        literals=around.literals.get(candidate.document_id, ()),
+        literals=around.literals.get(winner.document_id, ()),
         status=candidate.status,
     )
 

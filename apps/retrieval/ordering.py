@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from apps.retrieval.fusion import Standing, factor_of
 from apps.retrieval.reranking import reranked
+from apps.retrieval.rows import Rows, tie_break
 from apps.retrieval.shelf_reading import Wanted, candidates_of, shelves_of
-from apps.retrieval.standings import Places, Standings, Ties, tie_break
+from apps.retrieval.standings import Places, Standings, Ties
 from apps.retrieval.values import StreamName
 from apps.symbols.names import joined
 
@@ -32,7 +33,7 @@ LOOKED_AHEAD = 25
 class Fused:
     """The ordered list before anything is cut or shown. Rows are known by the ref of their candidate."""
 
-    order: list[Candidate]
+    order: Rows
     standings: Standings
     places: Places
     copies: Mapping[int, list[Candidate]]
@@ -64,7 +65,7 @@ class Fused:
 class _Pool:
     """What the streams found, as columns beside ``candidates``; a score is NaN where a stream has none."""
 
-    candidates: list[Candidate]
+    candidates: Rows
     scores: dict[StreamName, NDArray[np.float64]]
     named: list[tuple[int, float, float]]
     """(ref, weight, evidence) of the name or symbol stream, best first."""
@@ -72,10 +73,10 @@ class _Pool:
     fields_of: Callable[[Sequence[int]], Mapping[int, Mapping[int, str]]]
 
     def without(self, refs: Collection[int]) -> _Pool:
-        kept = [at for at, one in enumerate(self.candidates) if one.ref not in refs]
+        kept = [at for at, ref in enumerate(self.candidates.column("ref")) if ref not in refs]
         return replace(
             self,
-            candidates=[self.candidates[at] for at in kept],
+            candidates=self.candidates.at(kept),
             scores={name: column[kept] for name, column in self.scores.items()},
         )
 
@@ -116,41 +117,42 @@ def _fused(streams: Streams, pool: _Pool) -> Fused:
     if streams.names.drops_side:
         # Who names a document so clearly does not mean a fixture of the same name, unless its folder is spelled too.
         spelled = {"spelled", "same_name"}
-        dropped = {one.ref: one for one in pool.candidates if one.side and classes.get(one.ref) not in spelled}
+        rows = zip(pool.candidates.column("ref"), pool.candidates.column("side"), strict=True)
+        aside = [at for at, (ref, side) in enumerate(rows) if side and classes.get(ref) not in spelled]
+        dropped = {one.ref: one for one in pool.candidates.at(aside)}
         if dropped:
             pool = pool.without(dropped)
     candidates = pool.candidates
-    index = {one.ref: at for at, one in enumerate(candidates)}
+    index = _index(candidates)
     ties = Ties(candidates)
     places = _places(streams, pool, index, ties)
-    factors = np.array(
-        [
-            factor_of(
-                status=one.status,
-                priority=one.priority,
-                side=one.side,
-                named=classes.get(one.ref) in {"spelled", "exact_name"},
-            )
-            if one.canonical or one.side
-            else 1.0
-            for one in candidates
-        ],
-        np.float64,
-    )
-    # Ids hash slowly, their numbers do not.
-    documents: dict[int, int] = {}
-    owners = np.array([documents.setdefault(one.document_id.int, len(documents)) for one in candidates], np.int64)
-    standings = Standings.of(index, places.sums, owners, factors)
-    _in_order_of_names(standings, places, classes, candidates)
-    ordered = [candidates[at] for at in standings.order(ties, [one.canonical for one in candidates], places.held)]
-    order, copies = _without_copies(ordered)
+    documents = candidates.column("document")
+    numbers = {document: number for number, document in enumerate(dict.fromkeys(documents))}
+    owners = np.fromiter(map(numbers.__getitem__, documents), np.int64, len(documents))
+    standings = Standings.of(index, places.sums, owners, _factors(candidates, classes))
+    _in_order_of_names(standings, places, classes, documents)
+    order, copies = _without_copies(candidates, standings.order(ties, candidates.column("canonical"), places.held))
     evidence = {ref: value for ref, _, value in reversed(pool.named)}
     return Fused(order, standings, places, copies, classes, evidence, pool.fields_of, dropped)
 
 
-def _docs(streams: Streams, rows: list[Candidate]) -> _Pool:
-    # A chunk may have gone between the two statements: it takes part in nothing.
-    candidates = list(rows)
+def _index(rows: Rows) -> dict[int, int]:
+    return dict(zip(rows.column("ref"), range(len(rows)), strict=True))
+
+
+def _factors(rows: Rows, classes: Mapping[int, str]) -> NDArray[np.float64]:
+    """Of most rows 1: those of canonical pages and side documents alone may have another."""
+    factors = np.ones(len(rows))
+    unlike = zip(rows.column("canonical"), rows.column("side"), strict=True)
+    for at in [at for at, (canonical, side) in enumerate(unlike) if canonical or side]:
+        one = rows[at]
+        named = classes.get(one.ref) in {"spelled", "exact_name"}
+        factors[at] = factor_of(status=one.status, priority=one.priority, side=one.side, named=named)
+    return factors
+
+
+def _docs(streams: Streams, candidates: Rows) -> _Pool:
+    """A chunk may have gone between the two statements: it takes part in nothing."""
     named: list[tuple[int, float, float]] = []
     classes: dict[int, str] = {}
     bare: dict[UUID, int] = {}
@@ -164,8 +166,8 @@ def _docs(streams: Streams, rows: list[Candidate]) -> _Pool:
         for shelf in shelves_of(streams.scope):
             # Filters ask for chunks, so with one a document without any is left out.
             if shelf.store not in streams.scope.conditions:
-                candidates += shelf.without_text(streams.scope, bare)
-    index = {one.ref: at for at, one in enumerate(candidates)}
+                candidates = candidates.and_(shelf.without_text(streams.scope, bare))
+    index = _index(candidates)
     scores: dict[StreamName, NDArray[np.float64]] = {}
     lexical = streams.lexical
     if lexical is not None:
@@ -187,7 +189,7 @@ def _column(index: Mapping[int, int], refs: Sequence[int], scores: Sequence[floa
     return column
 
 
-def _code(streams: Streams, rows: Sequence[Candidate]) -> _Pool:
+def _code(streams: Streams, rows: Rows) -> _Pool:
     """A symbol makes one row, however many of its chunks were found: the best of them speaks for it."""
     lexical = streams.lexical
     worded = lexical.refs.tolist() if lexical is not None else []
@@ -197,13 +199,15 @@ def _code(streams: Streams, rows: Sequence[Candidate]) -> _Pool:
         refs.setdefault(ref, place)
     for place, ref in enumerate(near):
         refs[ref] = min(refs.get(ref, place + 0.5), place + 0.5)
-    best: dict[UUID, Candidate] = {}
-    for one in sorted(rows, key=lambda one: (refs.get(one.ref, len(refs) + 1.0), one.chunk_index, one.ref < 0)):
-        if one.node is not None:
-            best.setdefault(one.node, one)
-    row_of = {one.ref: best[one.node].ref for one in rows if one.node is not None}
-    candidates = list(best.values())
-    index = {one.ref: at for at, one in enumerate(candidates)}
+    known, symbols = rows.column("ref"), rows.column("symbol")
+    last = len(refs) + 1.0
+    keys = [(refs.get(ref, last), index, ref < 0) for ref, index in zip(known, rows.column("chunk_index"), strict=True)]
+    best: dict[str, int] = {}
+    for at in sorted(range(len(rows)), key=keys.__getitem__):
+        best.setdefault(symbols[at], at)
+    row_of = {ref: known[best[symbol]] for ref, symbol in zip(known, symbols, strict=True)}
+    candidates = rows.at(best.values())
+    index = _index(candidates)
     scores: dict[StreamName, NDArray[np.float64]] = {}
     if lexical is not None:
         owners = [row_of.get(ref, ref) for ref in worded]
@@ -213,9 +217,9 @@ def _code(streams: Streams, rows: Sequence[Candidate]) -> _Pool:
     named: list[tuple[int, float, float]] = []
     classes: dict[int, str] = {}
     for found in streams.symbols:
-        if found.node_id in best:
+        if (own := best.get(str(found.node_id))) is not None:
             is_meant = whole in {found.name.casefold(), joined(found.qualified_name).casefold()}
-            ref = best[found.node_id].ref
+            ref = known[own]
             named.append((ref, WHOLE_SYMBOL_WEIGHT if is_meant else 1.0, found.evidence))
             classes[ref] = found.matched
 
@@ -254,16 +258,16 @@ def _places(streams: Streams, pool: _Pool, index: Mapping[int, int], ties: Ties)
 
 
 def _in_order_of_names(
-    standings: Standings, places: Places, classes: Mapping[int, str], candidates: Sequence[Candidate]
+    standings: Standings, places: Places, classes: Mapping[int, str], documents: Sequence[str]
 ) -> None:
     """Who spells a file gets its sections in the order of the name stream: the file's own name, which stands in the
     text of some sections and not of others, says nothing about them. The places are the same, the sections change.
     """
-    spelled: dict[object, list[int]] = {}
+    spelled: dict[str, list[int]] = {}
     for ref, name_class in classes.items():
         at = places.index.get(ref)
         if at is not None and name_class in {"spelled", "exact_name"} and places.rank_of("name", at):
-            spelled.setdefault(candidates[at].document_id, []).append(at)
+            spelled.setdefault(documents[at], []).append(at)
     for found in spelled.values():
         best_first = sorted(found, key=lambda at: (-standings.final[at], -standings.fused[at]))
         by_name = sorted(found, key=lambda at: places.rank_of("name", at))
@@ -275,15 +279,18 @@ def sort_key(candidate: Candidate, standing: Standing) -> tuple[object, ...]:
     return (-standing.final, -standing.fused, not candidate.canonical, *tie_break(candidate))
 
 
-def _without_copies(ordered: Sequence[Candidate]) -> tuple[list[Candidate], dict[int, list[Candidate]]]:
-    first: dict[bytes, Candidate] = {}
-    kept: list[Candidate] = []
+def _without_copies(rows: Rows, ordered: Sequence[int]) -> tuple[Rows, dict[int, list[Candidate]]]:
+    hashes = list(map(rows.column("copy_hash").__getitem__, ordered))
+    told = [hash for hash in hashes if hash is not None]
+    if len(set(told)) == len(told):
+        return rows.at(ordered), {}
+    first: dict[str, int] = {}
+    kept: list[int] = []
     copies: dict[int, list[Candidate]] = {}
-    for candidate in ordered:
-        if candidate.copy_hash is not None:
-            known = first.setdefault(candidate.copy_hash, candidate)
-            if known is not candidate:
-                copies.setdefault(known.ref, []).append(candidate)
-                continue
-        kept.append(candidate)
-    return kept, copies
+    for at, hash in zip(ordered, hashes, strict=True):
+        known = at if hash is None else first.setdefault(hash, at)
+        if known == at:
+            kept.append(at)
+        else:
+            copies.setdefault(rows[known].ref, []).append(rows[at])
+    return rows.at(kept), copies

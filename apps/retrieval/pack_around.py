@@ -65,11 +65,11 @@ def pointers_around(
     return found + _documents("co-located", beside, "in the folder of", seeds, worth, known)
 
 
-def _worth(fused: Fused) -> dict[UUID, float]:
+def _worth(fused: Fused) -> dict[str, float]:
     """The best final score of each document in the answer."""
-    worth: dict[UUID, float] = {}
+    worth: dict[str, float] = {}
     for row in fused.order:
-        worth.setdefault(row.document_id, fused.standings[row.ref].final)
+        worth.setdefault(row.document, fused.standings[row.ref].final)
     return worth
 
 
@@ -90,13 +90,13 @@ def _graph(neighbours: Sequence[NearPage], seeds: int) -> list[Pointer]:
 
 
 def _documents(
-    tier: Tier, found: Around, words: str, seeds: Sequence[Document], worth: Mapping[UUID, float], known: set[UUID]
+    tier: Tier, found: Around, words: str, seeds: Sequence[Document], worth: Mapping[str, float], known: set[UUID]
 ) -> list[Pointer]:
     """The best five of each seed by their own match with the task, the rest counted. What is shown becomes known."""
     pointers: list[Pointer] = []
     for seed in seeds:
         near = [document for document in found.get(seed.id, ()) if document.id not in known]
-        near.sort(key=lambda document: (-worth.get(document.id, 0.0), document.path))
+        near.sort(key=lambda document: (-worth.get(str(document.id), 0.0), document.path))
         shown = near[:BEST_AROUND]
         pointers += [pointer(tier, document, document.whole(), f"{words} {seed.path}") for document in shown]
         known |= {document.id for document in shown}
@@ -111,7 +111,7 @@ def of_code(seeds: Sequence[Document], rows: Sequence[Candidate], code: Code | N
     Code and documents of one repository have the same readers.
     """
     own = [seed for seed in seeds if seed.store == "repo_docs"]
-    rank = {row.node: place for place, row in enumerate(code[1].order)} if code else {}
+    rank = {row.symbol: place for place, row in enumerate(code[1].order)} if code else {}
     mentioned, literals, files = _mentioned(own, rows), naming_literals([seed.id for seed in own]), _files(own)
     named = [one.node_id for symbols in mentioned.values() for one in symbols]
     homes = _homes([*named, *(one.node_id for found in literals.values() for one in found)])
@@ -120,7 +120,13 @@ def of_code(seeds: Sequence[Document], rows: Sequence[Candidate], code: Code | N
     for seed in own:
         symbols = sorted(
             mentioned.get(seed.id, ()),
-            key=lambda one: (rank.get(one.node_id, len(rank)), -one.confidence, one.path, one.start_line, one.name),
+            key=lambda one: (
+                rank.get(str(one.node_id), len(rank)),
+                -one.confidence,
+                one.path,
+                one.start_line,
+                one.name,
+            ),
         )
         of_seed = [
             _symbol(one.node_id, one.qualified_name, f"{one.path}:{one.start_line}-{one.end_line}", homes, "named in")
@@ -171,8 +177,8 @@ def _best_rows(code: Code | None) -> list[Pointer]:
 
 def _mentioned(seeds: Sequence[Document], rows: Sequence[Candidate]) -> dict[UUID, list[RelatedSymbol]]:
     """Symbols that the passages of each seed name, once each."""
-    documents = {seed.id for seed in seeds}
-    passages = {row.chunk_id: row.document_id for row in rows if row.document_id in documents and row.chunk_id}
+    documents = {str(seed.id): seed.id for seed in seeds}
+    passages = {row.chunk_id: documents[row.document] for row in rows if row.document in documents and row.chunk_id}
     found: dict[UUID, dict[UUID, RelatedSymbol]] = defaultdict(dict)
     for chunk, symbols in related_symbols(list(passages), MOST_SYMBOLS).items():
         for symbol in symbols:

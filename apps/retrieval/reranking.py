@@ -79,7 +79,7 @@ def reranked(asked: Sequence[Streams], found: Sequence[Fused]) -> list[Fused]:
                 order = _ask(path, streams.terms.text, [_passage(row, known) for row in rows], until)
             except _Unusable as problem:
                 streams.degraded.append(Degraded(STREAM, str(problem)))
-        made.append(_in_order(replace(fused, texts=known), [rows[place] for place in order]))
+        made.append(_in_order(replace(fused, texts=known), order))
     return made
 
 
@@ -88,11 +88,12 @@ def _passage(row: Candidate, known: dict[int, Winner]) -> Passage:
     return Passage(row.title, row.path, row.heading_path, winner.text if winner else "")
 
 
-def _in_order(fused: Fused, rows: Sequence[Candidate]) -> Fused:
+def _in_order(fused: Fused, first: Sequence[int]) -> Fused:
     """The places keep their scores, the rows change: so the list that both blocks are merged to follows."""
-    index = fused.standings.index
-    fused.standings.exchange([index[row.ref] for row in rows], [index[row.ref] for row in fused.order[: len(rows)]])
-    return replace(fused, order=[*rows, *fused.order[len(rows) :]])
+    order = fused.order.at([*first, *range(len(first), len(fused.order))])
+    index, count = fused.standings.index, len(first)
+    fused.standings.exchange([index[row.ref] for row in order[:count]], [index[row.ref] for row in fused.order[:count]])
+    return replace(fused, order=order)
 
 
 _late = 0

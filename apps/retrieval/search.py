@@ -112,7 +112,7 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
         total=total,
         capped=any(block.streams.capped for block in blocks),
         next_cursor=write_cursor([end], viewer=viewer, question=bound) if more else None,
-        facets=facets_of([row for block in blocks for row in block.fused.order], question.filters, question.sources),
+        facets=facets_of([block.fused.order for block in blocks], question.filters, question.sources),
         degraded=tuple(one for streams in asked for one in streams.degraded),
         absent_words=tuple(absent),
         dropped_terms=max(len(streams.terms.left_out) for streams in asked),

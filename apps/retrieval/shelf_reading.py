@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import orjson
+
 from apps.indexing.models import SLOT_BITS, EmbeddingProfile
 from apps.indexing.scope import Scope
 from apps.indexing.statements import Fragment, fetch, union
 from apps.retrieval.code_shelf import CodeShelf
-from apps.retrieval.shelf_values import Candidate, Found, Shelf
+from apps.retrieval.rows import Rows
+from apps.retrieval.shelf_values import Candidate, Columns, Found, Shelf
 from apps.retrieval.shelves import CollectionShelf, RepositoryShelf
 from apps.retrieval.values import SourceRef
 
@@ -36,31 +39,41 @@ class Wanted(NamedTuple):
     beside: Fragment | None = None
 
 
-_TERMS = (
-    "SELECT {place}, '', q.chunks, 0::bigint, NULL::uuid, q.term, '', '', 0, 0, NULL::text[], NULL::bytea, "
-    "NULL::boolean, NULL::text, NULL::uuid, true FROM ({sql}) q"
-)
+def _packed(place: int, store: str, columns: Sequence[str], rows: Fragment) -> Fragment:
+    """All of ``rows`` as one row of the database, column by column: hundreds of rows cost more to hand over one by one
+    than all else that is done with them."""
+    lists = ", ".join(f"json_agg(q.{name})" for name in columns)
+    return Fragment(
+        f"SELECT {place}, '{store}', convert_to(json_build_array({lists})::text, 'UTF8') FROM ({rows.sql}) q",  # noqa: S608
+        rows.params,
+    )
 
 
-def candidates_of(asked: Sequence[Wanted]) -> tuple[list[list[Candidate]], list[dict[str, int]]]:
+def candidates_of(asked: Sequence[Wanted]) -> tuple[list[Rows], list[dict[str, int]]]:
     """The candidates of each block, and the counts that each asked for beside."""
     parts: list[Fragment] = []
     for place, wanted in enumerate(asked):
         for shelf in shelves_of(wanted.scope):
-            parts += shelf.candidates(place, wanted.scope, wanted.refs, wanted.nodes)
+            parts += [
+                _packed(place, shelf.store, shelf.columns, rows)
+                for rows in shelf.candidates(wanted.scope, wanted.refs, wanted.nodes)
+            ]
         if wanted.beside is not None:
-            parts.append(Fragment(_TERMS.format(place=place, sql=wanted.beside.sql), wanted.beside.params))
-    sources = [{source.number: source for source in wanted.scope.sources} for wanted in asked]
-    found: list[list[Candidate]] = [[] for _ in asked]
+            parts.append(_packed(place, "", ("term", "chunks"), wanted.beside))
+    sources = [{source.number: (str(source.id), source.label) for source in wanted.scope.sources} for wanted in asked]
+    found: list[list[Columns]] = [[] for _ in asked]
     counts: list[dict[str, int]] = [{} for _ in asked]
-    for row in fetch(union(parts), prepare=True) if parts else ():
-        place, store = row[0], row[1]
-        if not store:
-            counts[place][row[5]] = row[2]
+    for place, store, packed in fetch(union(parts), prepare=True) if parts else ():
+        columns = orjson.loads(packed)
+        if not columns[0]:
             continue
-        source = sources[place][row[2] >> SLOT_BITS]
-        found[place].append(SHELVES[store].candidate(row, source.label, source.id))
-    return found, counts
+        if not store:
+            counts[place].update(zip(*columns, strict=True))
+            continue
+        mine = sources[place]
+        ids, labels = zip(*[mine[ref >> SLOT_BITS] for ref in columns[0]], strict=True)
+        found[place].append(SHELVES[store].candidates_of(columns, ids, labels))
+    return [Rows.joined(columns) for columns in found], counts
 
 
 _AROUND = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
@@ -24,8 +25,9 @@ class Candidate(NamedTuple):
     chunk_id: int
     """0 without text."""
     store: str
-    document_id: UUID
-    source_id: UUID
+    document: str
+    """Its id, as all ids here as text: of the few that are shown ids are made."""
+    source: str
     source_label: str
     title: str
     path: str
@@ -33,13 +35,27 @@ class Candidate(NamedTuple):
     chunk_index: int
     start_line: int
     heading_path: tuple[str, ...]
-    copy_hash: bytes | None
+    copy_hash: str | None
     side: bool
     status: str
     priority: int
     canonical: bool
-    node: UUID | None = None
-    """The symbol of a row of code."""
+    symbol: str | None = None
+    """Of a row of code."""
+
+    @property
+    def document_id(self) -> UUID:
+        return UUID(self.document)
+
+    @property
+    def node(self) -> UUID | None:
+        return UUID(self.symbol) if self.symbol is not None else None
+
+
+made_candidate: Callable[[tuple[Any, ...]], Candidate] = functools.partial(tuple.__new__, Candidate)
+"""As ``Candidate(*values)`` at a fraction of its price."""
+Columns = tuple[Sequence[Any], ...]
+"""Candidates column by column, in the order of their fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +120,6 @@ def found_without_text(
     )
 
 
-CANDIDATE = (
-    "place, store, ref, chunk, document, title, path, kind, number, line, headings, copy, side, front, node, own"
-)
-"""Columns in which all shelves tell of candidates; the last ones are those of code."""
 WINNER = (
     "place, store, ref, chunk, document, headings, anchor, start_line, end_line, start_byte, end_byte, text, slug, "
     "source, label, version, written, checked, stale, vector, symbol"
@@ -158,12 +170,15 @@ class Shelf(Protocol):
 
     store: str
 
-    def candidates(self, place: int, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Sequence[Fragment]:
-        """SELECTs of ``CANDIDATE`` for the chunks ``refs`` and, in a store of code, the symbols ``nodes``."""
+    columns: tuple[str, ...]
+    """Columns in which this shelf tells of candidates; the first is ``ref``."""
+
+    def candidates(self, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Sequence[Fragment]:
+        """SELECTs of ``columns`` for the chunks ``refs`` and, in a store of code, the symbols ``nodes``."""
         ...
 
-    def candidate(self, row: Sequence[Any], label: str, source: UUID) -> Candidate:
-        """One row of them as a candidate; of ``source``, whose label is ``label``."""
+    def candidates_of(self, columns: Sequence[Sequence[Any]], sources: Sequence[str], labels: Sequence[str]) -> Columns:
+        """Their rows, given as columns, with ids and labels of the sources that they are of."""
         ...
 
     def without_text(self, scope: Scope, wanted: Mapping[UUID, int]) -> Iterable[Candidate]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-import orjson
 from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
@@ -21,6 +20,7 @@ from apps.repos.discovery import Kind, is_side
 from apps.repos.models import Repository, RepositoryDocument
 from apps.retrieval.shelf_values import (
     Candidate,
+    Columns,
     Found,
     among,
     found_without_text,
@@ -62,29 +62,38 @@ class _DocumentShelf:
     chunks: str
     """The table of chunks with that of documents, ``c`` and ``d``."""
     told: str
-    """Path and kind of a document."""
+    """Path and kind of a document, under these names."""
 
-    def candidates(self, place: int, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Sequence[Fragment]:
+    columns: tuple[str, ...] = (
+        "ref", "id", "document_id", "title", "path", "kind", "chunk_index", "start_line", "heading_path", "copy_hash",
+        "front",
+    )  # fmt: skip
+
+    def candidates(self, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Sequence[Fragment]:
         condition = among(scope, self.store, refs)
         if condition is None:
             return ()
         return (
             Fragment(
-                f"SELECT {place}, '{self.store}', c.ref, c.id, c.document_id, d.title, {self.told}, "  # noqa: S608
-                "c.chunk_index, c.start_line, c.heading_path, c.copy_hash, NULL::boolean, "
-                "CASE WHEN d.frontmatter ?& ARRAY['type', 'slug'] THEN d.frontmatter::text END, NULL::uuid, true "
+                f"SELECT c.ref, c.id, c.document_id, d.title, {self.told}, "  # noqa: S608
+                "c.chunk_index, c.start_line, c.heading_path, c.copy_hash, "
+                "CASE WHEN d.frontmatter ?& ARRAY['type', 'slug'] THEN d.frontmatter END AS front "
                 f"FROM {self.chunks} WHERE {condition.sql}",
                 condition.params,
             ),
         )
 
-    def candidate(self, row: Sequence[Any], label: str, source: UUID) -> Candidate:
-        _, store, ref, id, document, title, path, kind, index, line, headings, copy, _, front, _, _ = row
-        status, priority, canonical = _front(orjson.loads(front)) if front else _PLAIN
-        return Candidate._make(
-            (ref, id, store, document, source, label, title, path, KIND_OF.get(kind, kind), index, line,
-             tuple(headings), copy, is_side(path), status, priority, canonical, None)
+    def candidates_of(self, columns: Sequence[Sequence[Any]], sources: Sequence[str], labels: Sequence[str]) -> Columns:
+        refs, ids, documents, titles, paths, kinds, places, lines, headings, copies, fronts = columns
+        told = [_front(front) if front else _PLAIN for front in fronts]
+        return (
+            refs, ids, [self.store] * len(refs), documents, sources, labels, titles, paths,
+            [KIND_OF.get(kind, kind) for kind in kinds], places, lines, headings, copies, list(map(is_side, paths)),
+            *zip(*told, strict=True), self.symbols_of(documents),
         )  # fmt: skip
+
+    def symbols_of(self, documents: Sequence[str]) -> Sequence[str | None]:
+        return [None] * len(documents)
 
     def winner(self, row: Sequence[Any], source: SourceRef, language: str) -> Found:
         _, _, _, _, _, _, anchor, first, last, _, _, _, slug, *_ = row
@@ -109,9 +118,9 @@ class RepositoryShelf(_DocumentShelf):
         for one in rows.defer("text", "structure"):
             status, priority, canonical = _front(one.frontmatter)
             yield Candidate(
-                wanted[one.pk], 0, self.store, one.pk, one.repository_id, labels[one.repository_id], one.title,
-                one.path, KIND_OF.get(one.kind, one.kind), 0, 1, (), None, is_side(one.path), status, priority,
-                canonical,
+                wanted[one.pk], 0, self.store, str(one.pk), str(one.repository_id), labels[one.repository_id],
+                one.title, one.path, KIND_OF.get(one.kind, one.kind), 0, 1, (), None, is_side(one.path), status,
+                priority, canonical,
             )  # fmt: skip
 
     def winners(
@@ -169,7 +178,7 @@ class CollectionShelf(_DocumentShelf):
     store = "md_collections"
     layer = "collection"
     chunks = "md_chunks c JOIN md_documents d ON d.id = c.document_id"
-    told = "d.source_key, 'collection'"
+    told = "d.source_key AS path, 'collection' AS kind"
 
     def without_text(self, scope: Scope, wanted: Mapping[UUID, int]) -> Iterable[Candidate]:
         rows = CollectionDocument.objects.filter(collection_id__in=sources_of(scope, self.store), pk__in=list(wanted))
@@ -177,8 +186,9 @@ class CollectionShelf(_DocumentShelf):
         for one in rows.defer("text", "parsed"):
             status, priority, canonical = _front(one.frontmatter)
             yield Candidate(
-                wanted[one.pk], 0, self.store, one.pk, one.collection_id, labels[one.collection_id], one.title,
-                one.source_key, "collection", 0, 1, (), None, is_side(one.source_key), status, priority, canonical,
+                wanted[one.pk], 0, self.store, str(one.pk), str(one.collection_id), labels[one.collection_id],
+                one.title, one.source_key, "collection", 0, 1, (), None, is_side(one.source_key), status, priority,
+                canonical,
             )  # fmt: skip
 
     def winners(

@@ -6,6 +6,7 @@ Formulas and constants: ``retrieval.md`` 7. Seen from outside these are mappings
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,20 +15,19 @@ from numpy.typing import NDArray
 from apps.retrieval.fusion import PAGE_BOOST, PAGE_ROWS, RANK_OFFSET, ROUND, Place, Standing
 
 if TYPE_CHECKING:
-    from apps.retrieval.shelf_values import Candidate
+    from apps.retrieval.rows import Rows
     from apps.retrieval.values import StreamName
-
-
-def tie_break(candidate: Candidate) -> tuple[str, str, str, int, str]:
-    """Source, path, place: no part of an order depends on the ids of rows."""
-    return (candidate.source_label, candidate.store, candidate.path, candidate.chunk_index, candidate.title)
 
 
 class Ties:
     """Rows in order; those of equal scores, and only those, by source, path and place."""
 
-    def __init__(self, candidates: Sequence[Candidate]) -> None:
-        self._candidates = candidates
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    @cached_property
+    def _keys(self) -> list[tuple[Any, ...]]:
+        return self._rows.ties
 
     def sorted(self, places: NDArray[np.int64], *worth: NDArray[Any]) -> NDArray[np.int64]:
         """``places`` by columns of ``worth``, the largest first, the first column first, then by the ties."""
@@ -45,7 +45,7 @@ class Ties:
                 np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True
             ):
                 alike = ordered[first : last + 1].tolist()
-                ordered[first : last + 1] = sorted(alike, key=lambda at: tie_break(self._candidates[at]))
+                ordered[first : last + 1] = sorted(alike, key=self._keys.__getitem__)
         return ordered
 
 

@@ -169,9 +169,9 @@ def _keys(set_: EvaluationSet, rows: Sequence[Candidate]) -> dict[str, list[str]
     """What the rows are called in judgements, by level."""
     if set_.collection_id is None:
         return {
-            Level.PAGE: [str(row.document_id) for row in rows],
-            Level.SECTION: [SEPARATOR.join((str(row.document_id), *_tail(row))) for row in rows],
-            Level.CHUNK: [SEPARATOR.join((str(row.document_id), *_tail(row))) for row in rows],
+            Level.PAGE: [row.document for row in rows],
+            Level.SECTION: [SEPARATOR.join((row.document, *_tail(row))) for row in rows],
+            Level.CHUNK: [SEPARATOR.join((row.document, *_tail(row))) for row in rows],
         }
     chunks = DocumentChunk.objects.filter(collection=set_.collection_id, pk__in=[row.chunk_id for row in rows])
     known = {pk: (flags, anchor) for pk, flags, anchor in chunks.values_list("pk", "flags", "section_anchor")}
@@ -185,7 +185,7 @@ def _keys(set_: EvaluationSet, rows: Sequence[Candidate]) -> dict[str, list[str]
 
 def _tail(row: Candidate) -> tuple[str, ...]:
     """The headings above a section, or the qualified name of a symbol."""
-    return row.heading_path if row.node is None else (row.title,)
+    return row.heading_path if row.symbol is None else (row.title,)
 
 
 def _judged(set_: EvaluationSet, viewer: User) -> _Judged:

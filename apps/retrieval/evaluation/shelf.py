@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-from uuid import UUID
 
 from apps.collections.models import DocumentChunk
 from apps.indexing.stores import ChunkStore
-from apps.retrieval.shelf_values import Candidate
 from apps.retrieval.shelves import CollectionShelf
 
 CODE_OF_SETS = ChunkStore(
@@ -27,6 +24,5 @@ class EvaluationCodeShelf(CollectionShelf):
 
     store = CODE_OF_SETS.name
 
-    def candidate(self, row: Sequence[Any], label: str, source: UUID) -> Candidate:
-        made = super().candidate(row, label, source)
-        return made._replace(node=made.document_id)
+    def symbols_of(self, documents: Sequence[str]) -> Sequence[str | None]:
+        return documents
