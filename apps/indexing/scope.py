@@ -16,6 +16,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from apps.access.compiled import readable_ids
+from apps.access.compiling import as_stored
 from apps.access.sources import source_model
 from apps.indexing.models import NAMES_SUFFIX as SUFFIX
 from apps.indexing.models import SLOT_BITS, Chunk, EmbeddingProfile, ProfileState
@@ -256,6 +257,4 @@ def _read(rows: list[tuple[Any, ...]]) -> tuple[list[ScopedSource], EmbeddingPro
     values = [orjson.loads(data) for kind, *_, data in rows if kind == "e"]
     if not values:
         return members, None
-    known = dict(zip(_OF_PROFILE, values[0], strict=True))
-    given = [known[field.attname] for field in EmbeddingProfile._meta.concrete_fields if field.attname in known]
-    return members, EmbeddingProfile.from_db(connection.alias, _OF_PROFILE, given)
+    return members, as_stored(EmbeddingProfile, zip(_OF_PROFILE, values[0], strict=True))

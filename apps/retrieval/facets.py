@@ -33,8 +33,9 @@ def facets_of(blocks: Sequence[Rows], filters: Filters, sources: Sequence[tuple[
         return chain.from_iterable(rows.column(name) for rows in blocks)
 
     by_source: Counter[tuple[str, str]] = Counter()
-    of_rows = zip(column("store"), column("source_label"), column("source"), strict=True)
-    for (store, label, id_), count in Counter(of_rows).items():
+    named = dict(zip(column("source"), zip(column("store"), column("source_label"), strict=True), strict=True))
+    for id_, count in Counter(column("source")).items():
+        store, label = named[id_]
         by_source[f"{_SOURCE_KIND[store]}:{id_}", label] += count
     kinds = Counter(column("kind"))
     folders = Counter(path[: path.find("/") + 1] for path in column("path"))

@@ -5,7 +5,7 @@ A score of one stream is never added to a score of another: only ranks meet. `ap
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 RANK_OFFSET = 60
 PAGE_BOOST = 0.3
@@ -17,8 +17,7 @@ STATUS_FACTORS = {"superseded": 0.6, "deprecated": 0.6, "archived": 0.4}
 SIDE_FACTOR = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A row's place in one stream: its rank from 1 and the weight of that place."""
 
     rank: int
@@ -29,8 +28,7 @@ class Place:
         return self.weight / (RANK_OFFSET + self.rank)
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """What the final score of a row is made of."""
 
     fused: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from apps.indexing.analyzer import analyze
+from apps.indexing.analyzer import Term, analyze
 from apps.indexing.questions import Question as Terms
 from apps.retrieval.snippets import Match
 
@@ -13,6 +13,8 @@ _BLANKS = str.maketrans({chr(code): " " for code in (*range(32), 127)})
 _SHORT_STEMS = frozenset({"die", "lie", "tie"})
 """Stems that share no more than their first letter with some of their words: dying, lying, tying."""
 _QUICK = "english"
+_LONGEST_KNOWN = 64
+"""Characters of a run whose terms are remembered."""
 
 
 def matches_in(terms: Terms, text: str, language: str) -> list[Match]:
@@ -24,7 +26,7 @@ def matches_in(terms: Terms, text: str, language: str) -> list[Match]:
         return [
             Match(start + term.start, start + term.end, str(asked[term.text]))
             for start, end in _promising(text, frozenset(asked))
-            for term in analyze(text[start:end], language).terms
+            for term in _terms(text[start:end])
             if term.text in asked
         ]
     return [
@@ -32,6 +34,16 @@ def matches_in(terms: Terms, text: str, language: str) -> list[Match]:
         for term in analyze(text, language).terms
         if term.text in asked
     ]
+
+
+def _terms(run: str) -> tuple[Term, ...]:
+    return _known_terms(run) if len(run) <= _LONGEST_KNOWN else analyze(run, _QUICK).terms
+
+
+@functools.lru_cache(maxsize=20_000)
+def _known_terms(run: str) -> tuple[Term, ...]:
+    """The words that people ask for stand in many texts, most often in the same few forms."""
+    return analyze(run, _QUICK).terms
 
 
 def _promising(text: str, asked: frozenset[str]) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -183,7 +184,7 @@ def _no_fields(refs: Sequence[int]) -> Mapping[int, Mapping[int, str]]:
 def _column(index: Mapping[int, int], refs: Sequence[int], scores: Sequence[float]) -> NDArray[np.float64]:
     """Scores beside the candidates; where a candidate has several, the best."""
     column = np.full(len(index), np.nan)
-    places = np.array([index.get(ref, -1) for ref in refs], np.int64)
+    places = np.fromiter(map(index.get, refs, itertools.repeat(-1)), np.int64, len(refs))
     known = places >= 0
     np.fmax.at(column, places[known], np.array(scores, np.float64)[known])
     return column

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, overload
 
 from apps.retrieval.shelf_values import Candidate, Columns, made_candidate
@@ -23,8 +25,6 @@ def tie_break(candidate: Candidate) -> tuple[Any, ...]:
 class Rows(Sequence[Candidate]):
     """Rows ``places`` of ``columns``, which are the fields of a candidate, in this order."""
 
-    __slots__ = ("_columns", "_places")
-
     def __init__(self, columns: Columns, places: Sequence[int] | None = None) -> None:
         self._columns = columns
         self._places: Sequence[int] = range(len(columns[0])) if places is None else places
@@ -43,7 +43,13 @@ class Rows(Sequence[Candidate]):
     def column(self, name: str) -> Sequence[Any]:
         """One field of all rows."""
         values = self._columns[_FIELDS[name]]
-        return values if isinstance(self._places, range) else list(map(values.__getitem__, self._places))
+        if isinstance(self._places, range):
+            return values
+        return self._picked(values) if len(self._places) > 1 else [values[place] for place in self._places]
+
+    @cached_property
+    def _picked(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        return itemgetter(*self._places)
 
     @property
     def ties(self) -> list[tuple[Any, ...]]:

@@ -104,9 +104,7 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
     answer = Answer(
         query=question.query,
         hits=tuple(
-            dataclasses.replace(hit, replaced_by=graph.replaced[hit.document_id])
-            if hit.document_id in graph.replaced
-            else hit
+            hit._replace(replaced_by=graph.replaced[hit.document_id]) if hit.document_id in graph.replaced else hit
             for hit in hits_of(page, question)
         ),
         total=total,

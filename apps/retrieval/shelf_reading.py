@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import numpy as np
 import orjson
 
 from apps.indexing.models import SLOT_BITS, EmbeddingProfile
@@ -60,7 +61,13 @@ def candidates_of(asked: Sequence[Wanted]) -> tuple[list[Rows], list[dict[str, i
             ]
         if wanted.beside is not None:
             parts.append(_packed(place, "", ("term", "chunks"), wanted.beside))
-    sources = [{source.number: (str(source.id), source.label) for source in wanted.scope.sources} for wanted in asked]
+    sources = [
+        (
+            {source.number: str(source.id) for source in wanted.scope.sources},
+            {source.number: source.label for source in wanted.scope.sources},
+        )
+        for wanted in asked
+    ]
     found: list[list[Columns]] = [[] for _ in asked]
     counts: list[dict[str, int]] = [{} for _ in asked]
     for place, store, packed in fetch(union(parts), prepare=True) if parts else ():
@@ -70,8 +77,8 @@ def candidates_of(asked: Sequence[Wanted]) -> tuple[list[Rows], list[dict[str, i
         if not store:
             counts[place].update(zip(*columns, strict=True))
             continue
-        mine = sources[place]
-        ids, labels = zip(*[mine[ref >> SLOT_BITS] for ref in columns[0]], strict=True)
+        numbers = (np.array(columns[0], np.int64) >> SLOT_BITS).tolist()
+        ids, labels = (list(map(known.__getitem__, numbers)) for known in sources[place])
         found[place].append(SHELVES[store].candidates_of(columns, ids, labels))
     return [Rows.joined(columns) for columns in found], counts
 

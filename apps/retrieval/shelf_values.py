@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
@@ -58,8 +57,7 @@ Columns = tuple[Sequence[Any], ...]
 """Candidates column by column, in the order of their fields."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A winner with its text and freshness."""
 
     layer: Layer

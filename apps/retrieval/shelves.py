@@ -85,11 +85,14 @@ class _DocumentShelf:
 
     def candidates_of(self, columns: Sequence[Sequence[Any]], sources: Sequence[str], labels: Sequence[str]) -> Columns:
         refs, ids, documents, titles, paths, kinds, places, lines, headings, copies, fronts = columns
-        told = [_front(front) if front else _PLAIN for front in fronts]
+        count = len(refs)
+        told: Iterable[Sequence[Any]] = ([plain] * count for plain in _PLAIN)
+        if any(fronts):
+            told = zip(*[_front(front) if front else _PLAIN for front in fronts], strict=True)
         return (
-            refs, ids, [self.store] * len(refs), documents, sources, labels, titles, paths,
-            [KIND_OF.get(kind, kind) for kind in kinds], places, lines, headings, copies, list(map(is_side, paths)),
-            *zip(*told, strict=True), self.symbols_of(documents),
+            refs, ids, [self.store] * count, documents, sources, labels, titles, paths,
+            list(map(KIND_OF.get, kinds, kinds)), places, lines, headings, copies, list(map(is_side, paths)),
+            *told, self.symbols_of(documents),
         )  # fmt: skip
 
     def symbols_of(self, documents: Sequence[str]) -> Sequence[str | None]:
@@ -210,7 +213,7 @@ class CollectionShelf(_DocumentShelf):
         )
 
     def source(self, row: Sequence[Any]) -> SourceRef:
-        return SourceRef(Collection.kind, row[13], row[14], Collection(pk=row[13]).get_absolute_url())
+        return SourceRef(Collection.kind, row[13], row[14], _collection_address(row[13]))
 
     def address(self, source: SourceRef, slug: str) -> str:
         return f"{source.url}/documents/{slug}"
@@ -238,7 +241,17 @@ class CollectionShelf(_DocumentShelf):
 
 
 def repository_ref(id: UUID, slug: str) -> SourceRef:
-    return SourceRef(Repository.kind, id, slug, Repository(pk=id, slug=slug).get_absolute_url())
+    return SourceRef(Repository.kind, id, slug, _repository_address(slug))
+
+
+@functools.lru_cache(maxsize=5_000)
+def _collection_address(id: UUID) -> str:
+    return Collection(pk=id).get_absolute_url()
+
+
+@functools.lru_cache(maxsize=5_000)
+def _repository_address(slug: str) -> str:
+    return Repository(slug=slug).get_absolute_url()
 
 
 _SOME_DAY = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
