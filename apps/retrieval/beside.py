@@ -104,7 +104,8 @@ class Beside:
 
 def _seeds(fused: Fused) -> dict[UUID, float]:
     """Documents of the primary hits that may be pages, with their best fused score of the best of all."""
-    best = max((fused.standings[row.ref].fused for row in fused.order), default=0.0)
+    index = fused.standings.index
+    best = max((float(fused.standings.fused[index[ref]]) for ref in fused.order.column("ref")), default=0.0)
     seeds: dict[UUID, float] = {}
     for row in fused.order[:PRIMARY]:
         if row.canonical and best:

@@ -112,8 +112,9 @@ def _packed(
     graph: GraphBlocks,
     code: tuple[Streams, Fused] | None,
 ) -> Pack:
-    best = fused.standings[fused.order[0].ref].final if fused.order else 0.0
-    seeds = [row for row in fused.order if fused.standings[row.ref].final >= SEED_CUT * best]
+    finals = fused.standings.finals(fused.order.column("ref")) if fused.order else [0.0]
+    best = finals[0]
+    seeds = fused.order[: sum(final >= SEED_CUT * best for final in finals)]
     lower = fused.order[len(seeds) :]
     documents = documents_of(streams.scope, [*seeds, *lower[:POINTED_ROWS]])
     chosen, left = _choose(seeds, documents, streams, fused, hydrate(streams, seeds, fused))
@@ -130,7 +131,7 @@ def _packed(
         task=task,
         max_tokens=max_tokens,
         parts=parts,
-        beside=_beside(around, [row for row in lower if fused.standings[row.ref].final >= close], streams, fused),
+        beside=_beside(around, lower[: sum(final >= close for final in finals[len(seeds) :])], streams, fused),
         pointers=_distinct(pointers, parts),
         stale=stale,
         degraded=tuple(f"{one.stream}: {one.reason}" for one in streams.degraded),

@@ -68,8 +68,9 @@ def pointers_around(
 def _worth(fused: Fused) -> dict[str, float]:
     """The best final score of each document in the answer."""
     worth: dict[str, float] = {}
-    for row in fused.order:
-        worth.setdefault(row.document, fused.standings[row.ref].final)
+    finals = fused.standings.finals(fused.order.column("ref"))
+    for document, final in zip(fused.order.column("document"), finals, strict=True):
+        worth.setdefault(document, final)
     return worth
 
 

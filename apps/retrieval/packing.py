@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import math
 import re
 from collections.abc import Sequence
@@ -294,5 +295,6 @@ def _staleness(part: Part) -> str:
     return f" · stale since {part.stale_since.astimezone(datetime.UTC):%Y-%m-%d %H:%M}Z" if part.stale_since else ""
 
 
+@functools.lru_cache(maxsize=5_000)
 def _plain(text: str) -> str:
     return " ".join(text.split()).replace("`", "")

@@ -5,7 +5,7 @@ Formulas and constants: ``retrieval.md`` 7. Seen from outside these are mappings
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +140,11 @@ class Standings(Mapping[int, Standing]):
         for name in ("fused", "page", "factor", "final"):
             column: NDArray[Any] = getattr(self, name)
             column[list(to)] = column[list(of)]
+
+    def finals(self, refs: Iterable[int]) -> list[float]:
+        """The final scores of many rows at once."""
+        found: list[float] = self.final[[self.index[ref] for ref in refs]].tolist()
+        return found
 
     def __getitem__(self, ref: int) -> Standing:
         row = self.index[ref]
