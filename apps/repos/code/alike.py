@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import connection
-from django.db.models import QuerySet
 
 from apps.indexing.copying import copy_values
-from apps.indexing.statements import Fragment, fetch, fragment_of
+from apps.indexing.statements import Fragment, fetch
 from apps.jobs.running import JobRun
 from apps.repos.models import Repository
 from apps.repos.models_code import CodeNode, CodeState
@@ -123,19 +122,19 @@ def rebuild(repository: Repository) -> None:
         add(repository, list(map(trigrams, rows)))
 
 
-def alike(repositories: QuerySet[Repository], name: str, most: int) -> list[Alike]:
-    """The symbols of these repositories whose names resemble ``name``, best first: ``most`` of them, and all that
-    resemble it as much as the last of these."""
+def alike(repositories: Fragment, name: str, most: int) -> list[Alike]:
+    """The symbols whose names resemble ``name``, best first: ``most`` of them, and all that resemble it as much as the
+    last of these. ``repositories`` is a SELECT of the ids of those that are looked through."""
     asked = sorted(trigrams(joined(name).rsplit(".", 1)[-1]))
     if len(asked) < 3:
         return []
-    scope = fragment_of(repositories.order_by().values("pk"))
     rows = fetch(
         Fragment(
             "SELECT repository_id, entries FROM code_triples"  # noqa: S608 - the scope is Django's own SQL
-            f" WHERE repository_id IN ({scope.sql}) AND triple = ANY(%s::text[])",
-            (*scope.params, asked),
-        )
+            f" WHERE repository_id IN ({repositories.sql}) AND triple = ANY(%s::text[])",
+            (*repositories.params, asked),
+        ),
+        prepare=True,
     )
     held: dict[uuid.UUID, list[bytes]] = defaultdict(list)
     for repository_id, entries in rows:

@@ -13,10 +13,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
-
+from apps.access.compiled import readable_ids
 from apps.access.viewers import Viewer
-from apps.indexing.statements import Fragment, fetch, fragment_of
+from apps.indexing.statements import Fragment, fetch
 from apps.repos.code.alike import alike
 from apps.repos.globs import matches_any
 from apps.repos.models import Repository
@@ -97,11 +96,15 @@ def search(
     wanted = [name for name in asked_for(query[:2000].replace("\0", " "), small=small, whole=whole) if name]
     if not wanted:
         return []
-    scope: QuerySet[Repository] = Repository.objects.visible_to(viewer)
+    scope = Fragment(*readable_ids(Repository, viewer))
     if repository is not None:
-        scope = scope.filter(pk=repository.pk)
+        repositories = {repository.pk} if repositories is None or repository.pk in repositories else ()
     if repositories is not None:
-        scope = scope.filter(pk__in=repositories)
+        # SECURITY: what is asked for only narrows what may be read.
+        scope = Fragment(
+            f"SELECT r.id FROM ({scope.sql}) AS r (id) WHERE r.id = ANY(%s::uuid[])",  # noqa: S608 - Django's own SQL
+            (*scope.params, list(repositories)),
+        )
     where = _where(scope, kind, language, path)
     limit = min(limit, MOST)
     cut = MOST * 4 if _is_glob(path) else limit
@@ -118,10 +121,9 @@ def _is_glob(path: str) -> bool:
     return any(character in path for character in "*?[")
 
 
-def _where(scope: QuerySet[Repository], kind: str, language: str, path: str) -> Fragment:
+def _where(scope: Fragment, kind: str, language: str, path: str) -> Fragment:
     """The rows that may be found at all. SECURITY: every statement here joins its conditions to this one."""
-    repositories = fragment_of(scope.order_by().values("pk"))
-    sql, params = f"n.repository_id IN ({repositories.sql})", repositories.params
+    sql, params = f"n.repository_id IN ({scope.sql})", scope.params
     if kind:
         sql, params = f"{sql} AND n.kind = %s::text", (*params, kind)
     if language:
@@ -174,7 +176,7 @@ def _words(name: str) -> list[str]:
     return [word for part in last.split() for word in segments(part)]
 
 
-def _resembling(where: Fragment, scope: QuerySet[Repository], wanted: Sequence[str], limit: int) -> list[Found]:
+def _resembling(where: Fragment, scope: Fragment, wanted: Sequence[str], limit: int) -> list[Found]:
     """Names whose letter triples resemble those of one that is asked for: typing errors."""
     found: dict[uuid.UUID, Found] = {}
     for name in wanted[:3]:
@@ -235,7 +237,8 @@ def _rows(
                 *ordered,
                 limit,
             ),
-        )
+        ),
+        prepare=True,
     )
     return [_found(row) for row in rows]
 

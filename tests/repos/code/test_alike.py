@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from apps.indexing.statements import Fragment
 from apps.repos.code import alike
 from apps.repos.code.searching import search
 from apps.repos.models import Repository
@@ -63,7 +64,7 @@ def by_hand(repository: Repository, asked: str) -> dict[str, float]:
 
 
 def found_for(repository: Repository, asked: str, most: int = 10_000) -> dict[str, float]:
-    close = alike.alike(Repository.objects.filter(pk=repository.pk), asked, most)
+    close = alike.alike(Fragment("SELECT %s::uuid", (repository.pk,)), asked, most)
     names = dict(CodeNode.objects.filter(repository=repository).values_list("number", "name"))
     return {names[one.number]: one.similarity for one in close if one.number in names}
 
