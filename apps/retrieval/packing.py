@@ -172,15 +172,23 @@ def compose(
     shown = {part.location for part in pack.parts}
     while pack.cut and tokens_of(render(pack)) > max_tokens:
         pack = replace(pack, cut=pack.cut[:-1])
-    for pointer in pointers:
-        if pointer.location in shown:
-            continue
-        grown = replace(pack, pointers=(*pack.pointers, pointer))
-        if tokens_of(render(grown)) > max_tokens:
-            break
-        pack = grown
+    pack = _with_pointers(pack, [pointer for pointer in pointers if pointer.location not in shown])
     text = render(pack)
     return replace(pack, text=text, tokens=tokens_of(text))
+
+
+def _with_pointers(pack: Pack, pointers: Sequence[Pointer]) -> Pack:
+    """As many of the first ``pointers`` as fit. Each makes the text longer, so that half of them tell of the others."""
+    fitting, least = pack, 0
+    most = len(pointers)
+    while least < most:
+        count = (least + most + 1) // 2
+        grown = replace(pack, pointers=tuple(pointers[:count]))
+        if tokens_of(render(grown)) <= pack.max_tokens:
+            fitting, least = grown, count
+        else:
+            most = count - 1
+    return fitting
 
 
 def _with_cut(pack: Pack, part: Part, room: int) -> Pack:
@@ -230,25 +238,7 @@ def render(pack: Pack) -> str:
         lines += [f"Not found anywhere: {', '.join(pack.absent[:8])}.", ""]
     lines += [f"Part of the search took no part: {one}." for one in pack.degraded]
     for part in pack.parts:
-        heading = " › ".join(part.heading_path) or part.title
-        lines += [
-            f"## {_plain(heading)}",
-            "",
-            (
-                f"`{part.location}` · lines {part.start_line}–{part.end_line} · {_plain(part.source.label)} "
-                f"{part.version[:12]} · {part.tier} · {part.why} · {part.tokens} tokens{_staleness(part)}"
-            ),
-            "",
-        ]
-        if part.aliases:
-            more = len(part.aliases) - MOST_ALIASES
-            named = ", ".join(f"`{one}`" for one in part.aliases[:MOST_ALIASES])
-            lines += [f"The same text: {named}" + (f" and {more} more" if more > 0 else ""), ""]
-        fence = "`" * (max((len(run) for run in re.findall(r"`+", part.body)), default=0) + 1)
-        fence = fence if len(fence) >= 3 else "```"
-        lines += [f"{fence}markdown", part.body, fence, ""]
-        if part.next_handle:
-            lines += [f"Cut here; read on at `{part.next_handle}`.", ""]
+        lines += _lines_of(part)
     if pack.pointers:
         lines += ["## Where else to look", ""]
         # A path alone can be read only where there is no choice of source.
@@ -287,6 +277,31 @@ def render(pack: Pack) -> str:
             break
         total = counted
     return body + f"Total: {total} of {pack.max_tokens} tokens.\n"
+
+
+@functools.lru_cache(maxsize=256)
+def _lines_of(part: Part) -> tuple[str, ...]:
+    """A section with its head. A pack is drawn once for each section that may enter, with all that are in it."""
+    heading = " › ".join(part.heading_path) or part.title
+    lines = [
+        f"## {_plain(heading)}",
+        "",
+        (
+            f"`{part.location}` · lines {part.start_line}–{part.end_line} · {_plain(part.source.label)} "
+            f"{part.version[:12]} · {part.tier} · {part.why} · {part.tokens} tokens{_staleness(part)}"
+        ),
+        "",
+    ]
+    if part.aliases:
+        more = len(part.aliases) - MOST_ALIASES
+        named = ", ".join(f"`{one}`" for one in part.aliases[:MOST_ALIASES])
+        lines += [f"The same text: {named}" + (f" and {more} more" if more > 0 else ""), ""]
+    fence = "`" * (max((len(run) for run in re.findall(r"`+", part.body)), default=0) + 1)
+    fence = fence if len(fence) >= 3 else "```"
+    lines += [f"{fence}markdown", part.body, fence, ""]
+    if part.next_handle:
+        lines += [f"Cut here; read on at `{part.next_handle}`.", ""]
+    return tuple(lines)
 
 
 def _staleness(part: Part) -> str:

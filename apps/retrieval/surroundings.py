@@ -23,9 +23,14 @@ MOST_AROUND = 400
 """Links, and documents of one store, looked at around one set of seeds: a folder of thousands is counted no further."""
 
 
+_NOT_AROUND = {"repo_docs": ("text", "structure"), "md_collections": ("text", "parsed", "frontmatter")}
+"""Columns, by store, of documents that are only named."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document of either room as packs read it."""
+    """A document of either room as packs read it. ``text``, ``lines`` and ``structure`` are empty where the document is
+    only named."""
 
     id: UUID
     store: str
@@ -86,17 +91,17 @@ def around(scope: Scope, seeds: Sequence[Document]) -> tuple[dict[UUID, list[Doc
             near |= Q(**{field: source_id, "folder": folder})
         folder_of = Func(F(path), Value(r"/?[^/]*$"), Value(""), function="regexp_replace", output_field=TextField())
         linked = Case(When(pk__in=targets, then=0), default=1)
-        found = rows.annotate(folder=folder_of).filter(near | Q(pk__in=targets)).defer("text")
+        found = rows.annotate(folder=folder_of).filter(near | Q(pk__in=targets)).defer(*_NOT_AROUND[store])
         documents += [shape(row) for row in found.order_by(linked, path, "pk")[: 2 * MOST_AROUND]]
     by_id = {document.id: document for document in documents}
     linked_from: dict[UUID, list[Document]] = defaultdict(list)
     for source, target in pairs:
         if target in by_id and target != source:
             linked_from[source].append(by_id[target])
-    documents.sort(key=lambda document: document.path)
-    beside = {
-        seed.id: [one for one in documents if _place(one) == _place(seed) and one.id != seed.id] for seed in seeds
-    }
+    in_folder: dict[tuple[UUID, str], list[Document]] = defaultdict(list)
+    for document in sorted(documents, key=lambda document: document.path):
+        in_folder[_place(document)].append(document)
+    beside = {seed.id: [one for one in in_folder.get(_place(seed), ()) if one.id != seed.id] for seed in seeds}
     return linked_from, beside
 
 
@@ -149,7 +154,7 @@ def _of_repository(row: Any, *, with_text: bool = False) -> Document:
         row.path,
         text,
         tuple(text.split("\n")) if with_text else (),
-        row.structure,
+        row.structure if with_text else {},
         repository.synced_commit,
         row.get_absolute_url(),
         row.size,
@@ -168,7 +173,7 @@ def _of_collection(row: Any, *, with_text: bool = False) -> Document:
         row.source_key,
         text,
         tuple(text.split("\n")) if with_text else (),
-        row.parsed,
+        row.parsed if with_text else {},
         bytes(row.content_hash).hex(),
         row.get_absolute_url(),
         row.size,

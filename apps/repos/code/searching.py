@@ -15,7 +15,7 @@ from typing import Any
 
 from apps.access.compiled import readable_ids
 from apps.access.viewers import Viewer
-from apps.indexing.statements import Fragment, fetch
+from apps.indexing.statements import Fragment, fetch, numbers_text
 from apps.repos.code.alike import alike
 from apps.repos.globs import matches_any
 from apps.repos.models import Repository
@@ -183,16 +183,21 @@ def _resembling(where: Fragment, scope: Fragment, wanted: Sequence[str], limit: 
         # Filters and symbols that are gone may leave too few of the best: then all that resemble the name are asked.
         for most in (limit, MOST_ALIKE):
             close = alike(scope, name, most)
-            columns = [[getattr(one, part) for one in close] for part in ("repository_id", "number", "similarity")]
+            places = {key: place for place, key in enumerate(dict.fromkeys(one.repository_id for one in close), 1)}
             here = _rows(
                 where,
                 [name],
                 limit,
                 evidence=Fragment("0.5 * close.similarity"),
                 table=Fragment(
-                    "unnest(%s::uuid[], %s::int4[], %s::float8[]) AS close (repository_id, number, similarity)"
-                    " JOIN code_nodes n ON n.repository_id = close.repository_id AND n.number = close.number",
-                    tuple(columns),
+                    "unnest(%s::int4[], %s::int4[], %s::float8[]) AS close (place, number, similarity)"
+                    " JOIN code_nodes n ON n.repository_id = (%s::uuid[])[close.place] AND n.number = close.number",
+                    (
+                        numbers_text(places[one.repository_id] for one in close),
+                        numbers_text(one.number for one in close),
+                        numbers_text(one.similarity for one in close),
+                        list(places),
+                    ),
                 ),
             )
             if len(here) >= limit or len(close) < most:
