@@ -71,6 +71,19 @@ class Retrieval:
     dense_exact: str = "auto"
     lexical: str = "apps.indexing.lexical.PostgresLexical"
     reranker: str = ""
+    # The constants of ranking (``retrieval.md`` 3.1, 7.2 to 7.5).
+    bm25_k1: float = 1.2
+    body_b: float = 0.75
+    heading_weight: float = 2.0
+    heading_b: float = 0.3
+    path_weight: float = 0.5
+    rank_offset: float = 60.0
+    page_boost: float = 0.3
+    page_rows: int = 3
+    superseded_factor: float = 0.6
+    deprecated_factor: float = 0.6
+    archived_factor: float = 0.4
+    side_factor: float = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +296,22 @@ def _is_fernet_key(text: str) -> bool:
         return False
 
 
+_RANKING: dict[str, tuple[float, float]] = {
+    "bm25_k1": (0.01, 10),
+    "body_b": (0, 0.99),
+    "heading_weight": (0, 100),
+    "heading_b": (0, 0.99),
+    "path_weight": (0, 100),
+    "rank_offset": (0, 10_000),
+    "page_boost": (0, 10),
+    "page_rows": (1, 100),
+    "superseded_factor": (0.01, 1),
+    "deprecated_factor": (0.01, 1),
+    "archived_factor": (0.01, 1),
+    "side_factor": (0.01, 1),
+}
+
+
 def _check(configuration: Configuration) -> None:
     def refuse(name: str, value: object, allowed: str) -> None:
         raise ConfigurationError(f"{PREFIX}{name} is {value!r}; allowed: {allowed}")
@@ -305,6 +334,9 @@ def _check(configuration: Configuration) -> None:
         refuse("GIT__SYNC_HOUR", configuration.git.sync_hour, "0 to 23")
     if not 100 <= configuration.retrieval.candidates <= 300:
         refuse("RETRIEVAL__CANDIDATES", configuration.retrieval.candidates, "100 to 300")
+    for name, (least, most) in _RANKING.items():
+        if not least <= getattr(configuration.retrieval, name) <= most:
+            refuse(f"RETRIEVAL__{name.upper()}", getattr(configuration.retrieval, name), f"{least} to {most}")
     if configuration.retrieval.dense_exact not in {"auto", "always"}:
         refuse("RETRIEVAL__DENSE_EXACT", configuration.retrieval.dense_exact, "auto, always")
     if not 1 <= configuration.graph.expansion_hops <= 3:

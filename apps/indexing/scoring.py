@@ -5,19 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from django.conf import settings
 from numpy.typing import NDArray
 
 from apps.indexing.fields import ENTRY
 from apps.indexing.models import BLOCK_BITS, SLOT_BITS
 
-K1 = 1.2
-HEADING_WEIGHT, HEADING_B = 2.0, 0.3
-PATH_WEIGHT = 0.5
-BODY_B = 0.75
 DECIMALS = 6
+
+
+class Formula(NamedTuple):
+    """The constants of BM25F: saturation, and weight and length normalisation of the fields; the path has no length."""
+
+    k1: float
+    body_b: float
+    heading_weight: float
+    heading_b: float
+    path_weight: float
+
+
+def formula() -> Formula:
+    """That of the settings."""
+    chosen = settings.COGRAPH.retrieval
+    return Formula(chosen.bm25_k1, chosen.body_b, chosen.heading_weight, chosen.heading_b, chosen.path_weight)
 
 
 def idf(chunks: int, df: int) -> float:
@@ -47,6 +60,7 @@ ROW = np.dtype([("number", ">i4"), ("block", ">i4"), ("chunks", ">i4"), ("bytes"
 class Space:
     """The slots of all sources in scope in one row of keys, each source from its base on."""
 
+    formula: Formula
     size: int
     chunks: int
     documents: NDArray[np.int64]
@@ -67,13 +81,15 @@ class Space:
         dead = np.frombuffer(packed[1] or b"", "<u4").astype(np.int64)
         if len(dead):
             dead += np.repeat(bases, rows["dead"] >> 2)
+        constants = formula()
         return cls(
+            constants,
             int(ends[-1]) if len(ends) else 0,
             int(counts.sum()),
             counts,
             dead,
-            HEADING_B / reference_lengths(rows["heading"].astype(np.int64), counts),
-            BODY_B / reference_lengths(rows["body"].astype(np.int64), counts),
+            constants.heading_b / reference_lengths(rows["heading"].astype(np.int64), counts),
+            constants.body_b / reference_lengths(rows["body"].astype(np.int64), counts),
             rows["number"].astype(np.int64),
             bases,
         )
@@ -141,7 +157,7 @@ class Entries:
     @classmethod
     def of(cls, space: Space, rows: Postings, data: Sequence[bytes], weight: Mapping[int, float]) -> Entries:
         entries = np.frombuffer(b"".join(data) if len(data) != 1 else data[0], ENTRY)
-        factors = np.array([weight.get(unit, 0.0) * (K1 + 1) for unit in rows.units.tolist()])
+        factors = np.array([weight.get(unit, 0.0) * (space.formula.k1 + 1) for unit in rows.units.tolist()])
         places, sizes, units, blocks = rows.places, rows.sizes, rows.units, rows.blocks
         kept = rows.known & (factors > 0) & (sizes > 0)
         if not kept.all():
@@ -157,7 +173,7 @@ class Entries:
             which: Any = first if last == first + 1 else np.repeat(np.arange(first, last), sizes[first:last])
             np.bitwise_and(packed[part], 0xFFFF, out=keys[part])
             keys[part] += starts[which]
-            _grade(packed[part], body[which], heading[which], factors[which], adds[part])
+            _grade(space.formula, packed[part], body[which], heading[which], factors[which], adds[part])
         return cls(entries, keys, adds, units, sizes)
 
     def best(
@@ -221,24 +237,31 @@ def _runs(sizes: NDArray[np.int64]) -> Iterator[tuple[int, int, int, int]]:
         yield first, len(sizes), begin, at
 
 
-def _grade(packed: NDArray[np.int64], body: Any, heading: Any, factor: Any, out: NDArray[np.float64]) -> None:
+def _grade(
+    formula: Formula,
+    packed: NDArray[np.int64],
+    body: Any,
+    heading: Any,
+    factor: Any,
+    out: NDArray[np.float64],
+) -> None:
     """Writes what each entry adds. Steps and factors are numbers, or arrays of one for each entry; either way each
     entry goes through the same operations, so that it adds the same whatever row it stands in.
     """
     norm = ((packed >> 16) & 0xFFFF).astype(np.float64)
     norm *= body
-    norm += 1 - BODY_B
+    norm += 1 - formula.body_b
     tf = ((packed >> 32) & 0xFF).astype(np.float64)
     # Of the body alone, w / (w + k1) with w = tf / norm.
-    np.divide(tf, tf + K1 * norm, out=out)
+    np.divide(tf, tf + formula.k1 * norm, out=out)
     rich = np.flatnonzero(packed >> 40)
     if len(rich):
         some = packed[rich]
         step = heading[rich] if isinstance(heading, np.ndarray) else heading
         w = tf[rich] / norm[rich]
-        w += PATH_WEIGHT * ((some >> 56) & 0xFF)
-        w += HEADING_WEIGHT * ((some >> 40) & 0xFF) / (1 - HEADING_B + ((some >> 48) & 0xFF) * step)
-        out[rich] = w / (w + K1)
+        w += formula.path_weight * ((some >> 56) & 0xFF)
+        w += formula.heading_weight * ((some >> 40) & 0xFF) / (1 - formula.heading_b + ((some >> 48) & 0xFF) * step)
+        out[rich] = w / (w + formula.k1)
     out *= factor
 
 
@@ -301,9 +324,10 @@ class Detail:
         found: dict[int, dict[int, float]] = {}
         asked = np.array(refs, np.int64)
         places, hits, units = self._at(asked)
-        share = self.entries.adds[hits] / ((K1 + 1) * np.array([idf[unit] for unit in units.tolist()]))
+        k1 = self.space.formula.k1
+        share = self.entries.adds[hits] / ((k1 + 1) * np.array([idf[unit] for unit in units.tolist()]))
         for ref, unit, part in zip(asked[places].tolist(), units.tolist(), share.tolist(), strict=True):
-            found.setdefault(ref, {})[unit] = K1 * part / (1 - part)
+            found.setdefault(ref, {})[unit] = k1 * part / (1 - part)
         return found
 
     def _at(self, refs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

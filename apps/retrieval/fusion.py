@@ -1,4 +1,4 @@
-"""The constants of fusion, and what a row's place and standing are made of (``retrieval.md`` 7).
+"""What a row's place and standing are made of (``retrieval.md`` 7); the constants are settings.
 
 A score of one stream is never added to a score of another: only ranks meet. `apps.retrieval.standings` does the sums.
 """
@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-RANK_OFFSET = 60
-PAGE_BOOST = 0.3
-PAGE_ROWS = 3
+from django.conf import settings
+
 ROUND = 9
 """Decimals to which scores are rounded before they are compared, so that the order is the same on every machine."""
-
-STATUS_FACTORS = {"superseded": 0.6, "deprecated": 0.6, "archived": 0.4}
-SIDE_FACTOR = 0.6
 
 
 class Place(NamedTuple):
@@ -25,7 +21,7 @@ class Place(NamedTuple):
 
     @property
     def share(self) -> float:
-        return self.weight / (RANK_OFFSET + self.rank)
+        return self.weight / (settings.COGRAPH.retrieval.rank_offset + self.rank)
 
 
 class Standing(NamedTuple):
@@ -41,5 +37,11 @@ def factor_of(*, status: str = "", priority: int = 50, side: bool = False, named
     """What a row's final score is multiplied by. ``named``: the query spells the file or is one of its names."""
     if named:
         return 1.0
-    factor = STATUS_FACTORS.get(status, 1.0) * (1 + (priority - 50) / 500)
-    return factor * SIDE_FACTOR if side else factor
+    chosen = settings.COGRAPH.retrieval
+    of_status = {
+        "superseded": chosen.superseded_factor,
+        "deprecated": chosen.deprecated_factor,
+        "archived": chosen.archived_factor,
+    }
+    factor: float = of_status.get(status, 1.0) * (1 + (priority - 50) / 500)
+    return factor * chosen.side_factor if side else factor

@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.conf import settings
 from numpy.typing import NDArray
 
-from apps.retrieval.fusion import PAGE_BOOST, PAGE_ROWS, RANK_OFFSET, ROUND, Place, Standing
+from apps.retrieval.fusion import ROUND, Place, Standing
 
 if TYPE_CHECKING:
     from apps.retrieval.rows import Rows
@@ -70,7 +71,7 @@ class Places(Mapping[int, "dict[StreamName, tuple[Place, float]]"]):
         for column, values in zip(columns, (ranks, weights, scores), strict=True):
             column[rows] = values
         self._streams[name] = columns
-        self.sums[rows] += weights / (RANK_OFFSET + ranks)
+        self.sums[rows] += weights / (settings.COGRAPH.retrieval.rank_offset + ranks)
 
     @property
     def held(self) -> NDArray[np.int64]:
@@ -120,14 +121,15 @@ class Standings(Mapping[int, Standing]):
         """
         if not len(fused):
             return cls(index, fused, fused, factors, fused)
+        chosen = settings.COGRAPH.retrieval
         order = np.lexsort((-fused, documents))
         owners = documents[order]
         firsts = np.flatnonzero(np.diff(owners, prepend=-1))
         ranks = np.arange(len(order)) - np.repeat(firsts, np.diff(firsts, append=len(order)))
-        best = order[ranks < PAGE_ROWS]
+        best = order[ranks < chosen.page_rows]
         pages = np.bincount(documents[best], weights=fused[best])
         page = pages[documents]
-        share = fused / (fused.max() or 1.0) + PAGE_BOOST * page / (pages.max() or 1.0)
+        share = fused / (fused.max() or 1.0) + chosen.page_boost * page / (pages.max() or 1.0)
         return cls(index, np.round(fused, ROUND), np.round(page, ROUND), factors, np.round(share * factors, ROUND))
 
     def order(self, ties: Ties, canonical: Sequence[bool], rows: NDArray[np.int64]) -> list[int]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -200,6 +201,16 @@ def test_retrieval_fact_18_heading_before_body_before_path():
     put(shelf, "more/things.md", cut("plain needle here", "Heading"))
     put(shelf, "needle/paper.md", cut("plain words here", "Heading"))
     assert paths("needle") == ["other/place.md", "more/things.md", "needle/paper.md"]
+
+
+def test_retrieval_rule_7_8_weights_of_fields_are_settings(settings):
+    shelf = a_shelf()
+    put(shelf, "other/place.md", cut("plain words here", "Needle"))
+    put(shelf, "more/things.md", cut("plain needle here", "Heading"))
+    put(shelf, "needle/paper.md", cut("plain words here", "Heading"))
+    chosen = dataclasses.replace(settings.COGRAPH.retrieval, heading_weight=0.1, path_weight=3.0)
+    settings.COGRAPH = dataclasses.replace(settings.COGRAPH, retrieval=chosen)
+    assert paths("needle") == ["needle/paper.md", "more/things.md", "other/place.md"]
 
 
 def test_a_side_document_is_not_found_by_its_path():

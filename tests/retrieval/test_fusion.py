@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from hypothesis import settings as sampling
 from hypothesis import strategies as st
 
 from apps.retrieval.fusion import Place, factor_of
@@ -64,6 +67,18 @@ def test_retrieval_fact_64_page_boost() -> None:
     assert {row: standing.final for row, standing in found.items()} == {P1: 1.3, Q1: 0.9, P2: 0.8}
 
 
+def test_retrieval_rule_7_8_the_constants_are_settings(settings: Any) -> None:
+    chosen = dataclasses.replace(
+        settings.COGRAPH.retrieval, rank_offset=0, page_boost=1, page_rows=1, superseded_factor=0.5, side_factor=0.25
+    )
+    settings.COGRAPH = dataclasses.replace(settings.COGRAPH, retrieval=chosen)
+    assert placed(2, [(0, 1), (1, 2)]).sums.tolist() == [1, 0.5]
+    assert Place(4).share == 0.25
+    found = standings([0.04, 0.03, 0.02], [0, 1, 0])
+    assert {row: standing.final for row, standing in found.items()} == {P1: 2, Q1: 1.5, P2: 1.5}
+    assert factor_of(status="superseded", side=True) == pytest.approx(0.125)
+
+
 def test_retrieval_fact_65_factors() -> None:
     found = standings([0.04, 0.03, 0.02], [0, 1, 0], [1, factor_of(status="superseded"), 1])
     assert found[Q1].final == pytest.approx(0.54)
@@ -79,7 +94,7 @@ def test_boost_counts_the_three_best_rows_of_a_page() -> None:
     assert dict(standings([], [])) == {}
 
 
-@settings(deadline=None)
+@sampling(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 20), unique=True, max_size=12), max_size=4))
 def test_a_better_rank_never_lowers_a_row(streams: list[list[int]]) -> None:
     def fused(ranked: list[list[int]]) -> list[float]:

@@ -50,6 +50,8 @@ def test_spellings_of_booleans(text: str, value: bool) -> None:
         ("COGRAPH_GIT__SYNC_HOUR", "24", "0 to 23"),
         ("COGRAPH_RETRIEVAL__CANDIDATES", "99", "100 to 300"),
         ("COGRAPH_RETRIEVAL__DENSE_EXACT", "never", "auto, always"),
+        ("COGRAPH_RETRIEVAL__BODY_B", "1", "0 to 0.99"),
+        ("COGRAPH_RETRIEVAL__PAGE_ROWS", "0", "1 to 100"),
         ("COGRAPH_GRAPH__EXPANSION_HOPS", "4", "1 to 3"),
         ("COGRAPH_JOBS__RENEW_SECONDS", "60", "less than COGRAPH_JOBS__LEASE_SECONDS"),
         ("COGRAPH_BIND", "localhost", "127.0.0.1:8000"),
