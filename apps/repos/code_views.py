@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -17,7 +19,7 @@ from apps.repos.code.bodies import body_of
 from apps.repos.code.browsing import level_of, outline_of
 from apps.repos.code.neighbours import neighbours
 from apps.repos.code.related import related_chunks
-from apps.repos.code.searching import search
+from apps.repos.code.searching import Found, search
 from apps.repos.hosts import host_of
 from apps.repos.lookup import repository_for
 from apps.repos.models_code import CodeFile, CodeNode, EdgeKind
@@ -48,7 +50,7 @@ def code(request: HttpRequest, slug: str) -> HttpResponse:
     }
     if text:
         found = search(viewer=viewer, query=text, repository=repository, kind=kind, limit=SHOWN, whole=True)
-        context |= {"found": found, "most": SHOWN}
+        context |= {"found": found, "most": SHOWN, "groups": _with_overloads(found)}
     elif path:
         file = files.filter(path=path).first()
         if file is None:
@@ -84,6 +86,12 @@ def node(request: HttpRequest, slug: str, node_id: uuid.UUID) -> HttpResponse:
         "crumbs": _crumbs(found.file.path),
     }
     return answer(request, "repos/code_node.html", context)
+
+
+def _with_overloads(found: Sequence[Found]) -> list[tuple[Found, list[Found]]]:
+    """Each symbol with the further declarations of the same name in the same file that follow it."""
+    groups = groupby(found, key=lambda one: (one.path, one.qualified_name, one.kind))
+    return [(first, others) for _, (first, *others) in groups]
 
 
 def _groups(found: CodeNode) -> list[tuple[str, list[Any], bool]]:

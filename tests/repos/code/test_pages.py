@@ -61,6 +61,19 @@ def test_portal_code_tree_outline_and_search(client: Client, repository: Reposit
     text(client, address, 404, file="../etc/passwd")
 
 
+def test_portal_code_search_folds_the_overloads_of_a_function(client: Client, portal: Any, upstream: Any) -> None:
+    lines = [f"export function pipe<A>({', '.join(f'a{n}: A' for n in range(count))}): A" for count in range(1, 5)]
+    lines.append("export function pipe(...all: unknown[]): unknown {\n  return all\n}\n\nexport function piped() {}")
+    upstream.commit({"src/flow.ts": "\n".join(lines) + "\n"})
+    repository = portal.synced(upstream)[0]
+    found = text(client, f"/repos/{repository.slug}/code", q="pipe")
+    rows = CodeNode.objects.filter(name="pipe").order_by("start_line")
+    assert len(rows) == 5
+    assert "4 more declarations" in found
+    assert found.count(">flow.pipe</a>") == 1
+    assert [found.count(f"/code/{one.pk}") for one in rows] == [1] * 5
+
+
 def test_portal_code_node_shows_body_callers_callees_and_documents(client: Client, repository: Repository) -> None:
     node = CodeNode.objects.get(name="add_tax")
     page = text(client, f"/repos/{repository.slug}/code/{node.pk}")
