@@ -296,20 +296,26 @@ def _is_fernet_key(text: str) -> bool:
         return False
 
 
-_RANKING: dict[str, tuple[float, float]] = {
-    "bm25_k1": (0.01, 10),
-    "body_b": (0, 0.99),
-    "heading_weight": (0, 100),
-    "heading_b": (0, 0.99),
-    "path_weight": (0, 100),
-    "rank_offset": (0, 10_000),
-    "page_boost": (0, 10),
-    "page_rows": (1, 100),
-    "superseded_factor": (0.01, 1),
-    "deprecated_factor": (0.01, 1),
-    "archived_factor": (0.01, 1),
-    "side_factor": (0.01, 1),
+_BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
+    "git": {"sync_hour": (0, 23)},
+    "retrieval": {
+        "candidates": (100, 300),
+        "bm25_k1": (0.01, 10),
+        "body_b": (0, 0.99),
+        "heading_weight": (0, 100),
+        "heading_b": (0, 0.99),
+        "path_weight": (0, 100),
+        "rank_offset": (0, 10_000),
+        "page_boost": (0, 10),
+        "page_rows": (1, 100),
+        "superseded_factor": (0.01, 1),
+        "deprecated_factor": (0.01, 1),
+        "archived_factor": (0.01, 1),
+        "side_factor": (0.01, 1),
+    },
+    "graph": {"expansion_hops": (1, 3)},
 }
+"""Least and largest value of numbers, by area and field."""
 
 
 def _check(configuration: Configuration) -> None:
@@ -330,17 +336,13 @@ def _check(configuration: Configuration) -> None:
         refuse("JOBS__WORKERS", 0, "1 or more")
     if configuration.log_level not in {"debug", "info", "warning", "error"}:
         refuse("LOG_LEVEL", configuration.log_level, "debug, info, warning, error")
-    if not 0 <= configuration.git.sync_hour <= 23:
-        refuse("GIT__SYNC_HOUR", configuration.git.sync_hour, "0 to 23")
-    if not 100 <= configuration.retrieval.candidates <= 300:
-        refuse("RETRIEVAL__CANDIDATES", configuration.retrieval.candidates, "100 to 300")
-    for name, (least, most) in _RANKING.items():
-        if not least <= getattr(configuration.retrieval, name) <= most:
-            refuse(f"RETRIEVAL__{name.upper()}", getattr(configuration.retrieval, name), f"{least} to {most}")
+    for area, fields in _BOUNDS.items():
+        for name, (least, most) in fields.items():
+            value = getattr(getattr(configuration, area), name)
+            if not least <= value <= most:
+                refuse(f"{area}__{name}".upper(), value, f"{least} to {most}")
     if configuration.retrieval.dense_exact not in {"auto", "always"}:
         refuse("RETRIEVAL__DENSE_EXACT", configuration.retrieval.dense_exact, "auto, always")
-    if not 1 <= configuration.graph.expansion_hops <= 3:
-        refuse("GRAPH__EXPANSION_HOPS", configuration.graph.expansion_hops, "1 to 3")
     if configuration.jobs.renew_seconds >= configuration.jobs.lease_seconds:
         refuse("JOBS__RENEW_SECONDS", configuration.jobs.renew_seconds, "less than COGRAPH_JOBS__LEASE_SECONDS")
     if len(configuration.mcp.briefing) > 2000:

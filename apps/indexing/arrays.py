@@ -66,7 +66,7 @@ def _write_arrays(statement: str, columns: Sequence[tuple[str, str]], rows: Sequ
     values: list[Any] = []
     for (_, kind), column in zip(columns, zip(*rows, strict=True), strict=True):
         if kind in _NUMBERS:  # as a text, whose type does not depend on how large the numbers are: prepared once
-            values.append(f"{{{','.join(['NULL' if value is None else str(value) for value in column])}}}")
+            values.append(numbers_text("NULL" if value is None else value for value in column))
         elif kind in _BOUND:
             make = _BOUND[kind][1]
             values.append([None if value is None else make(value) for value in column])

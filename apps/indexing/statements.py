@@ -34,8 +34,9 @@ def beginning_with(named: Sequence[Fragment], statement: Fragment) -> Fragment:
     return Fragment(sql, (*(value for one in named for value in one.params), *statement.params))
 
 
-def numbers_text(values: Iterable[float]) -> str:
-    """Numbers as PostgreSQL writes an array of them: one text is bound many times faster than a list of numbers."""
+def numbers_text(values: Iterable[float | str]) -> str:
+    """Numbers, or the word NULL, as PostgreSQL writes an array of them: one text is bound many times faster than a list
+    of numbers."""
     return "{" + ",".join(map(str, values)) + "}"
 
 

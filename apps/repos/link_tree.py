@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from apps.markup.anchors import match_fragment, slugify
 from apps.markup.edge_types import EDGE_TYPES
-from apps.markup.links import DOCUMENT_ENDINGS, Candidates, KeyGroup, candidates
+from apps.markup.links import Candidates, KeyGroup, candidates
 from apps.markup.nearest import NearestNames
 from apps.markup.page_names import (
     LINES,
@@ -24,8 +24,6 @@ from apps.markup.page_names import (
     wiki_fragment,
 )
 from apps.repos.hosts import own_path
-
-FOLDER_PAGES = ("index", "README", "_index")
 
 RESOLVED, ANCHOR_MISSING, ASSET, EXTERNAL, BROKEN = "resolved", "anchor missing", "asset", "external", "broken"
 
@@ -226,16 +224,6 @@ class LinkTree:
                 for anchor in page.anchors:
                     found[anchor].append(page)
         return found
-
-
-def folder_page(tree: LinkTree, folder: str) -> Page | None:
-    """The page that stands for a folder, if it has one."""
-    for name in FOLDER_PAGES:
-        for ending in DOCUMENT_ENDINGS:
-            page = tree.pages.get(posixpath.join(folder, name + ending))
-            if page is not None:
-                return page
-    return None
 
 
 def _folders(paths: Iterable[str]) -> set[str]:

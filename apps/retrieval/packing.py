@@ -26,8 +26,6 @@ BESIDE_SHARE = 0.2
 """Of the budget may be taken by bodies of neighbours."""
 MOST_ALIASES = 5
 TITLE_CHARS = 100
-LEAST_CUT = 60
-"""Tokens below which the beginning of a section says nothing."""
 
 
 def tokens_of(text: str) -> int:

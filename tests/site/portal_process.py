@@ -116,7 +116,7 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def wait_until(condition: Callable[[], bool], *, limit: float = 30.0) -> float:
+def wait_until(condition: Callable[[], bool], *, limit: float = HEALED_WITHIN) -> float:
     began = time.monotonic()
     while not condition():
         assert time.monotonic() - began < limit, "waited too long"

@@ -21,15 +21,7 @@ import pytest
 from cograph_site import processes
 from cograph_site.postgres import home
 from cograph_site.postgres.server import Server
-from tests.site.portal_process import (
-    HEALED_WITHIN,
-    ROOT,
-    descendants,
-    seconds_until_back,
-    sign_in,
-    up,
-    wait_until,
-)
+from tests.site.portal_process import ROOT, descendants, seconds_until_back, sign_in, up, wait_until
 
 pytestmark = pytest.mark.workers
 
@@ -129,25 +121,24 @@ def test_a_port_in_use_is_said_before_anything_starts(folder: Path) -> None:
 def test_whatever_dies_is_healed_within_seconds(used_folder: Path) -> None:
     with up(used_folder) as portal:
         portal.wait_ready()
-        wait_until(lambda: len(portal.named("run_workers")) >= 10, limit=HEALED_WITHIN)
+        wait_until(lambda: len(portal.named("run_workers")) >= 10)
         web = portal.named("granian")
         assert len(web) == 2
         os.kill(max(web), signal.SIGKILL)  # the process that answers
-        wait_until(portal.answers, limit=HEALED_WITHIN)
+        wait_until(portal.answers)
         leader = min(portal.named("granian"))
         os.kill(leader, signal.SIGKILL)  # the process that watches it
-        wait_until(lambda: portal.answers() and leader not in portal.named("granian"), limit=HEALED_WITHIN)
+        wait_until(lambda: portal.answers() and leader not in portal.named("granian"))
         workers = portal.named("run_workers")
         os.kill(workers[0], signal.SIGKILL)
         wait_until(
             lambda: (
                 len(set(portal.named("run_workers")) - set(workers)) >= 10 and not any(map(processes.alive, workers))
-            ),
-            limit=HEALED_WITHIN,
+            )
         )
         database = int((used_folder / "postgres" / "data" / "postmaster.pid").read_text().split("\n", 1)[0])
         os.kill(database, signal.SIGKILL)
-        wait_until(lambda: portal.get("/readyz")[0] == 200 and not processes.alive(database), limit=HEALED_WITHIN)
+        wait_until(lambda: portal.get("/readyz")[0] == 200 and not processes.alive(database))
         assert portal.stop() < 10
     assert not portal.tree()
 
@@ -157,7 +148,7 @@ def test_a_killed_supervisor_takes_everything_along(used_folder: Path) -> None:
     earlier = log.stat().st_size
     with up(used_folder) as portal:
         portal.wait_ready()
-        wait_until(lambda: len(portal.named("run_workers")) >= 10, limit=HEALED_WITHIN)
+        wait_until(lambda: len(portal.named("run_workers")) >= 10)
         everything = portal.tree()
         hung = portal.named("run_workers")[-1]
         os.kill(hung, signal.SIGSTOP)  # one that would not even hear a SIGTERM
