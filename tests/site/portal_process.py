@@ -81,6 +81,12 @@ class Portal:
             return self.get("/login")[0] == 200
         return False
 
+    def ready(self) -> bool:
+        """False too while a new web server does not listen yet."""
+        with contextlib.suppress(OSError):
+            return self.get("/readyz")[0] == 200
+        return False
+
     def tree(self) -> list[int]:
         """Every process below the supervisor, itself left out."""
         return descendants(self.process.pid)
