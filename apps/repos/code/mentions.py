@@ -10,15 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 CODE, DOTTED, CALL, FLAG, ENV = 1, 2, 3, 4, 5
 """Forms: inline code, plain dotted name, call; a command line flag; an environment variable."""
 
 SHORTEST = 3
 LONGEST = 200
-OVERLAPPING = 3
-"""Windows overlap by at most half of one, so no place stands in more chunks than this."""
 _IDENTIFIER = r"[^\W\d][\w$]*"
 _JOINED = rf"{_IDENTIFIER}(?:(?:\.|::|#){_IDENTIFIER})*"
 # A literal in front lets the search skip what cannot match.
@@ -79,24 +77,41 @@ def _of_prose(line: str, number: int, at: int, found: list[Named]) -> None:
     if "`" in line:
         pieces: list[str] = []
         done = 0
-        for span in _SPAN.finditer(line):
-            content = span[2]
-            if "--" in content or "$" in content or ("_" in content and not content.islower()):
-                _settings(content, number, at + span.start(2), found)
-            name = content
-            if not content.isidentifier():
+        for start, content in _spans(line):
+            length = len(content)
+            if content.isidentifier():
+                if "_" in content and not content.islower():
+                    _settings(content, number, at + start, found)
+                if length >= SHORTEST:
+                    found.append(_named((content, CODE, number, at + start)))
+            else:
+                _settings(content, number, at + start, found)
                 whole = _WHOLE.fullmatch(content.strip())
                 if whole is None:
                     continue
-                name = whole[1]
-            if _is_name(name):
-                found.append(_named((name, CODE, number, at + span.start(2))))
-            start, end = span.span()
-            pieces += (line[done:start], " " * (end - start))
-            done = end
+                if _is_name(whole[1]):
+                    found.append(_named((whole[1], CODE, number, at + start)))
+            pieces += (line[done:start], " " * length)
+            done = start + length
         if done:
             line = "".join([*pieces, line[done:]])
     _of_code(line, number, at, found)
+
+
+def _spans(line: str) -> Iterable[tuple[int, str]]:
+    """(start, content) of each inline code of a line."""
+    pieces = line.split("`")
+    contents = pieces[1::2]
+    if len(pieces) % 2 == 0 or "``" in line or len(max(contents, key=len)) > LONGEST:
+        return [(span.start(2), span[2]) for span in _SPAN.finditer(line)]
+    # Nearly all lines: single marks, each of which has its other one.
+    start = 0
+    spans: list[tuple[int, str]] = []
+    for before, content in zip(pieces[::2], contents, strict=False):
+        start += len(before) + 1
+        spans.append((start, content))
+        start += len(content) + 1
+    return spans
 
 
 def _of_code(line: str, number: int, at: int, found: list[Named]) -> None:
@@ -187,33 +202,33 @@ class Place:
 
 _IN_ORDER = itemgetter(3, 1)
 _START = attrgetter("start_byte")
-ChunkRow = tuple[int, list[list[str | int]]]
+Entry = tuple[str, int, int, int]
+"""Name, form, count, line in the chunk from 0. Plain tuples: the collector of garbage soon leaves them alone."""
 
 
-def by_chunk(text: str, named: Iterable[Named], chunks: Sequence[Place]) -> Iterator[ChunkRow]:
-    """For each chunk the names in it: [name, form, count, line in the chunk from 0], the best form of each name."""
+def by_chunk(text: str, named: Iterable[Named], chunks: Iterable[Place]) -> Iterator[tuple[int, list[Entry]]]:
+    """For each chunk, by its id, the names in it, each once in the best of its forms."""
     ascii_only = text.isascii()
     # A variable in inline code is a name and a setting: both are kept, settings under a key of their own.
-    found: dict[int, dict[str | tuple[str], list[Any]]] = {chunk.id: {} for chunk in chunks}
-    ordered = sorted(chunks, key=_START)
-    count = len(ordered)
+    found: dict[int, dict[str | tuple[str], Entry]] = {chunk.id: {} for chunk in chunks}
+    waiting = sorted(chunks, key=_START, reverse=True)
+    begun: list[tuple[int, int, dict[str | tuple[str], Entry]]] = []
     offset = _Offsets(text)
-    last = 0
     for name, form, line, at in sorted(named, key=_IN_ORDER):
         byte = at if ascii_only else offset.byte(at)
-        while last < count and ordered[last].start_byte <= byte:
-            last += 1
+        while waiting and waiting[-1].start_byte <= byte:
+            chunk = waiting.pop()
+            begun = [one for one in begun if byte < one[0]]
+            begun.append((chunk.end_byte, chunk.start_line, found[chunk.id]))
         key = name if form <= CALL else (name,)
-        for chunk in ordered[last - OVERLAPPING if last > OVERLAPPING else 0 : last]:
-            if byte >= chunk.end_byte:
+        for end, first_line, names in begun:
+            if byte >= end:
                 continue
-            names = found[chunk.id]
-            entry = names.get(key)
-            if entry is None:
-                names[key] = [name, form, 1, line - chunk.start_line]
+            known = names.get(key)
+            if known is None:
+                names[key] = (name, form, 1, line - first_line)
             else:
-                entry[1] = min(entry[1], form)
-                entry[2] += 1
+                names[key] = (name, min(known[1], form), known[2] + 1, known[3])
     for id_, names in found.items():
         yield id_, list(names.values())
 

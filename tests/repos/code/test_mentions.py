@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apps.jobs.queue import enqueue
 from apps.jobs.worker import run_job
-from apps.repos.code.mentions import CALL, CODE, DOTTED, ENV, FLAG, names_in
+from apps.repos.code.mentions import CALL, CODE, DOTTED, ENV, FLAG, Place, by_chunk, names_in
 from apps.repos.code.related import code_on_page, naming_literals, related_chunks
 from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentChunk
 from apps.repos.models_code import ChunkMention, CodeDocumentLink, CodeNode
@@ -24,6 +26,46 @@ def mentions(repository: Repository) -> dict[tuple[str, str], tuple[str, int, in
     return {
         (row.document.path, row.node.qualified_name): (row.node.file.path, row.confidence, row.count) for row in rows
     }
+
+
+@given(st.lists(st.sampled_from(["`", "``", "one", " ", "two_three", "x" * 198, "é"]), max_size=30))
+def test_inline_code_is_what_stands_between_like_marks(pieces: list[str]) -> None:
+    """Against the rule read mark by mark: a run of one or two marks opens, the next run as long closes."""
+    line = "".join(pieces)
+    expected: list[tuple[str, int]] = []
+    at = 0
+    while (at := line.find("`", at)) >= 0:
+        length = len(line[at:]) - len(line[at:].lstrip("`"))
+        inside = line[at + length :].split("`", 1)[0]
+        end = at + length + len(inside)
+        closing = len(line[end:]) - len(line[end:].lstrip("`"))
+        if length <= 2 and length == closing and 1 <= len(inside) <= 200:
+            if inside.strip().isidentifier() and len(inside.strip()) >= 3:
+                expected.append((inside.strip(), at + length))
+            at = end + closing
+        else:
+            at += length
+    assert [(one.name, one.at) for one in names_in(line, [], prose=True) if one.form == CODE] == expected
+
+
+@given(
+    st.lists(st.sampled_from(["`alpha`", "beta(x)", "gamma.delta", " ", "\n", "ü"]), max_size=40),
+    st.lists(st.tuples(st.integers(0, 200), st.integers(0, 80)), max_size=6),
+)
+def test_names_of_a_chunk_are_those_that_begin_in_it(pieces: list[str], ranges: list[tuple[int, int]]) -> None:
+    text = " ".join(pieces)
+    named = names_in(text, [], prose=True)
+    chunks = [Place(number, 1, start, start + length) for number, (start, length) in enumerate(ranges)]
+    found = dict(by_chunk(text, named, chunks))
+    for chunk in chunks:
+        inside = [one for one in named if chunk.start_byte <= len(text[: one.at].encode()) < chunk.end_byte]
+        assert {name: (form, count) for name, form, count, _ in found[chunk.id]} == {
+            name: (
+                min(one.form for one in inside if one.name == name),
+                sum(one.name == name for one in inside),
+            )
+            for name in {one.name for one in inside}
+        }
 
 
 @pytest.mark.parametrize(
