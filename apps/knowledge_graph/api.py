@@ -29,6 +29,7 @@ from apps.knowledge_graph.lint import lint_seen
 from apps.knowledge_graph.linting.formats import as_json
 from apps.knowledge_graph.models import GraphRevision, GraphSource
 from apps.knowledge_graph.naming_sources import find_by_address, source_word
+from apps.knowledge_graph.node_edges import Position, page_of_edges
 from apps.knowledge_graph.observing import PROJECT_GRAPH
 from apps.knowledge_graph.reader import Reader, open_graph
 from apps.knowledge_graph.walks import Filters, neighbourhood, shortest_path
@@ -105,6 +106,36 @@ class NodeView(GraphView):
             self.viewer, self.source, reader, graph, uid, types=self.query["types"], most=self.query["edges"]
         )
         return self.answer(graph, shape.present_detail(detail))
+
+
+class EdgesView(GraphView):
+    doors = {
+        "GET": Door(
+            right="read",
+            summary="All edges of one node with their evidence, in pages, the heaviest first",
+            query=shape.EdgesQuery,
+            output=list_of(shape.GraphNodeEdgeOutput),
+            tagged=True,
+        )
+    }
+
+    def get(self, request: Any, uid: str, **names: Any) -> Any:
+        reader, graph = self.open()
+        query = self.query
+        question = {**query, "source": str(self.source.pk), "node": uid}
+        at = read_cursor(query["cursor"], viewer=self.viewer, question=question)
+        found = page_of_edges(
+            reader,
+            graph,
+            uid,
+            direction=query["direction"],
+            types=query["types"],
+            after=Position.unpacked(at) if at else None,
+            limit=query["limit"],
+        )
+        last = found.edges[-1].position.packed if found.more else None
+        cursor = write_cursor(last, viewer=self.viewer, question=question) if last else None
+        return self.answer(graph, Page(list(found.edges), found.total, cursor).body(shape.present_listed_edge))
 
 
 class NeighbourhoodView(GraphView):

@@ -26,6 +26,7 @@ def below(rest: str, view: type[api.GraphView]) -> list[URLPattern]:
 urlpatterns = [
     *below("nodes", api.NodesView),
     *below("nodes/<str:uid>", api.NodeView),
+    *below("nodes/<str:uid>/edges", api.EdgesView),
     *below("nodes/<str:uid>/neighbourhood", api.NeighbourhoodView),
     *below("path", api.PathView),
     *below("subgraph", api.SubgraphView),

@@ -16,11 +16,12 @@ from apps.knowledge_graph.describing import (
     PICTURE_NODES,
     ListedNode,
 )
-from apps.knowledge_graph.detail import EDGES, MOST_EDGES, NodeDetail, ShownEdge, ShownEvidence
+from apps.knowledge_graph.detail import EDGES, MOST_EDGES, NodeDetail
 from apps.knowledge_graph.export import FORMATS
 from apps.knowledge_graph.linting.values import RULES
 from apps.knowledge_graph.models import GraphRevision
 from apps.knowledge_graph.naming_sources import source_word
+from apps.knowledge_graph.node_edges import ShownEdge, ShownEvidence
 from apps.knowledge_graph.reader import SeenEdge, SeenNode
 from apps.knowledge_graph.vocabulary import EDGE_TYPES, NODE_TYPES, PROVENANCES, STATUSES, UNKNOWN
 from apps.knowledge_graph.walking.around import EDGES as EDGES_AROUND
@@ -48,6 +49,13 @@ class NodeQuery(StrictSerializer):
 
     types = _types(EDGE_TYPES, "Edge types; none: all.")
     edges = Integer(min_value=1, max_value=MOST_EDGES, default=EDGES, help_text="At most so many in each direction.")
+
+
+class EdgesQuery(ListQuery):
+    """Which edges of the node."""
+
+    direction = Choice(DIRECTIONS, default="both", help_text="Both: the outgoing ones first.")
+    types = _types(EDGE_TYPES, "Edge types; none: all.")
 
 
 class AroundQuery(StrictSerializer):
@@ -151,6 +159,12 @@ class GraphShownEdgeOutput(GraphEdgeOutput):
     other = GraphNodeOutput()
     evidence = GraphEvidenceOutput(many=True)
     evidence_total = serializers.IntegerField()
+
+
+class GraphNodeEdgeOutput(GraphShownEdgeOutput):
+    """An edge in the list of all edges of a node."""
+
+    outgoing = serializers.BooleanField()
 
 
 class GraphFindingOutput(serializers.Serializer[Any]):
@@ -294,13 +308,17 @@ def _present_evidence(row: ShownEvidence) -> dict[str, Any]:
     }
 
 
-def _present_shown(shown: ShownEdge) -> dict[str, Any]:
+def present_shown(shown: ShownEdge) -> dict[str, Any]:
     return {
         **present_edge(shown.edge),
         "other": present_node(shown.other),
         "evidence": [_present_evidence(row) for row in shown.evidence],
         "evidence_total": shown.places,
     }
+
+
+def present_listed_edge(shown: ShownEdge) -> dict[str, Any]:
+    return {**present_shown(shown), "outgoing": shown.position.outward}
 
 
 def present_header(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -319,8 +337,8 @@ def present_detail(detail: NodeDetail) -> dict[str, Any]:
         "document_id": str(detail.document) if detail.document else None,
         "header": present_header(detail.header),
         "header_state": detail.header_state,
-        "outgoing": [_present_shown(each) for each in detail.outgoing],
-        "incoming": [_present_shown(each) for each in detail.incoming],
+        "outgoing": [present_shown(each) for each in detail.outgoing],
+        "incoming": [present_shown(each) for each in detail.incoming],
         "outgoing_total": detail.degrees[0],
         "incoming_total": detail.degrees[1],
         "cross_source_links": [

@@ -159,11 +159,8 @@ def _entries(
     listed: dict[str, list[ListedEdge]] = {}
     for edge in edges:
         href = f"{links.to(edge.from_uid)}#{edge_id(edge.uid)}"
-        guess = " (inferred)" if edge.provenance == "inferred" else ""
-        listed.setdefault(edge.from_uid, []).append(ListedEdge(f"{_words(edge)}{guess}", nodes[edge.to_uid], href))
-        listed.setdefault(edge.to_uid, []).append(
-            ListedEdge(f"is reached by {_words(edge)}{guess} from", nodes[edge.from_uid], href)
-        )
+        for at, other, backwards in ((edge.from_uid, edge.to_uid, False), (edge.to_uid, edge.from_uid, True)):
+            listed.setdefault(at, []).append(ListedEdge(words_of(edge, backwards=backwards), nodes[other], href))
     order = sorted(drawn, key=lambda one: (not one.focused, -one.degree, one.node.label.lower(), one.node.uid))
     return tuple(Entry(one, tuple(listed.get(one.node.uid, ()))) for one in order)
 
@@ -174,6 +171,12 @@ def _sign(node: SeenNode) -> tuple[str, str]:
 
 def _words(edge: SeenEdge) -> str:
     return edge.edge_type.replace("_", " ")
+
+
+def words_of(edge: SeenEdge, *, backwards: bool) -> str:
+    """An edge as it is read from one of its ends to the other."""
+    guess = " (inferred)" if edge.provenance == "inferred" else ""
+    return f"is reached by {_words(edge)}{guess} from" if backwards else f"{_words(edge)}{guess}"
 
 
 def address(params: QueryDict, names: Sequence[str], **changes: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from apps.collections.models import Document
-from apps.knowledge_graph.detail import ShownEdge, ShownEvidence
+from apps.knowledge_graph.node_edges import ShownEdge, ShownEvidence
 from apps.knowledge_graph.reader import Reader
 
 if TYPE_CHECKING:

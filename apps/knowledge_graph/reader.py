@@ -220,21 +220,6 @@ class Reader:
         )
         return [edge_of(row) for row in rows]
 
-    def edges_at(
-        self, source: int, uid: str, *, outward: bool, types: Sequence[str] = (), limit: int
-    ) -> list[SeenEdge]:
-        """The first edges that begin (``outward``) or end at a node, in the order of walks."""
-        at, other = ("from_uid", "to_uid") if outward else ("to_uid", "from_uid")
-        rows = self.rows(
-            f"SELECT * FROM {{edges}} e WHERE e.source_id = %(source)s AND e.{at} = %(uid)s"  # noqa: S608 - constants
-            f"{_OF_TYPES if types else ''} ORDER BY e.walk_weight DESC, e.walk_rank, e.{other} LIMIT %(limit)s",
-            source=source,
-            uid=uid,
-            types=list(types),
-            limit=limit,
-        )
-        return [edge_of(row) for row in rows]
-
     def degrees(self, source: int, uid: str, types: Sequence[str] = ()) -> tuple[int, int]:
         """How many edges begin at a node, and how many end there."""
         count = "(SELECT count(*) FROM {edges} e WHERE e.source_id = %(source)s AND e.{at} = %(uid)s{types})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -18,15 +17,24 @@ from apps.collections.lookup import collection_for
 from apps.collections.models import Document
 from apps.collections.presentation import header as collection_header
 from apps.knowledge_graph import drawing
-from apps.knowledge_graph.describing import picture
-from apps.knowledge_graph.detail import NodeDetail, node_detail
-from apps.knowledge_graph.lookup import Chain, chain_of, nodes_called
-from apps.knowledge_graph.models import GraphSource
+from apps.knowledge_graph.detail import node_detail
+from apps.knowledge_graph.graph_page import (
+    LONGEST_NAME,
+    STATE,
+    WEIGHTS,
+    WRITTEN,
+    chain_shown,
+    depth_of,
+    drawn,
+    edge_list,
+    way_shown,
+)
+from apps.knowledge_graph.lookup import nodes_called
 from apps.knowledge_graph.page_values import SIGNS, edge_lines, source_lines
 from apps.knowledge_graph.panel import panel
-from apps.knowledge_graph.reader import Reader, open_graph, open_reader
+from apps.knowledge_graph.reader import open_graph, open_reader
 from apps.knowledge_graph.vocabulary import EDGE_TYPES, NODE_TYPES, STATUSES
-from apps.knowledge_graph.walks import Filters, neighbourhood
+from apps.knowledge_graph.walks import neighbourhood
 from apps.repos.lookup import repository_for
 from apps.repos.models import RepositoryDocument
 from apps.repos.presentation import header as repository_header
@@ -38,8 +46,6 @@ if TYPE_CHECKING:
 MOST_SOURCES = 50
 NEARBY_NODES = 20
 """Nodes of the small picture on a document page."""
-STATE = ("type", "edge", "status", "inferred", "weight", "depth", "focus")
-WEIGHTS = ("0.5", "0.7", "0.8", "1.0")
 
 
 @require_safe
@@ -72,7 +78,7 @@ def _page(request: HttpRequest, viewer: Viewer, source: Source, kind: str, heade
     problem, candidates = "", []
     if params.get("q", "").strip():
         try:
-            candidates = nodes_called(reader, graph, params["q"][:1024])
+            candidates = nodes_called(reader, graph, params["q"][:LONGEST_NAME])
         except NotFound:
             problem = "No node that you can see has this name. The list below holds them all."
         if len(candidates) == 1:
@@ -84,33 +90,35 @@ def _page(request: HttpRequest, viewer: Viewer, source: Source, kind: str, heade
             detail = node_detail(viewer, source, reader, graph, focus)
         except NotFound:
             problem = problem or "There is no such node among those that you can see."
-    filters = _filters(params)
-    depth = int(params["depth"]) if params.get("depth") in ("1", "2", "3") else 1
-    drawn, total, truncated = _drawn(params, reader, graph, detail, filters, depth)
+    way = way_shown(reader, graph, detail, params.get("to", ""))
+    picture, total, truncated = drawn(params, reader, graph, detail, way)
     context = {
         "kind": kind,
         "header": header,
         "source": source,
         "graph": graph,
         "revision": revision,
-        "drawn": drawn,
+        "drawn": picture,
+        "way": way,
         "total": total,
         "truncated": truncated,
         "detail": detail,
-        "outgoing": edge_lines(viewer, source, detail.outgoing) if detail else [],
-        "incoming": edge_lines(viewer, source, detail.incoming) if detail else [],
-        "chain": _chain(reader, graph, detail),
+        "outgoing": edge_list(viewer, source, reader, graph, detail, params, "out") if detail else None,
+        "incoming": edge_list(viewer, source, reader, graph, detail, params, "in") if detail else None,
+        "chain": chain_shown(reader, graph, detail),
         "problem": problem,
         "candidates": candidates if len(candidates) > 1 else [],
         "state": {name: params.get(name, "") for name in STATE},
         "q": params.get("q", ""),
-        "depth": depth,
+        "depth": depth_of(params),
         "types": NODE_TYPES,
         "relations": EDGE_TYPES,
         "statuses": STATUSES,
+        "provenances": WRITTEN,
         "weights": WEIGHTS,
         "signs": SIGNS,
-        "unfocused": drawing.address(params, STATE, focus=""),
+        "unfocused": drawing.address(params, STATE, focus="", to=""),
+        "directed": drawing.address(params, STATE, to=""),
         "rest": "/api" + graph_address(source),
     }
     return answer(request, "graph/graph.html", context)
@@ -121,48 +129,6 @@ def _fresh(request: HttpRequest, revision: int) -> HttpResponse:
     if request.GET["revision"] == str(revision):
         return HttpResponse(status=204)
     return answer(request, "graph/_fresh.html", {"path": request.path, "kept": drawing.address(request.GET, STATE)})
-
-
-def _one_of(params: QueryDict, name: str, known: Sequence[str]) -> list[str]:
-    value = params.get(name, "")
-    return [value] if value in known else []
-
-
-def _filters(params: QueryDict) -> Filters:
-    return Filters(
-        types=_one_of(params, "edge", EDGE_TYPES),
-        status=_one_of(params, "status", STATUSES),
-        inferred=bool(params.get("inferred")),
-    )
-
-
-def _drawn(
-    params: QueryDict,
-    reader: Reader,
-    graph: GraphSource | None,
-    detail: NodeDetail | None,
-    filters: Filters,
-    depth: int,
-) -> tuple[drawing.Drawing, int, bool]:
-    """The picture, how many nodes there are within the filters, and whether some are left out."""
-    kinds = _one_of(params, "type", NODE_TYPES)
-    least = max(map(float, _one_of(params, "weight", WEIGHTS)), default=0.0)
-    link = drawing.Links(params, STATE)
-    if graph is not None and detail is not None:
-        around = neighbourhood(reader, graph.pk, detail.node, depth=depth, filters=filters)
-        nodes = [node for node in around.nodes if not kinds or node.node_type in kinds or node.uid == detail.node.uid]
-        edges = [edge for edge in around.edges if edge.weight >= least]
-        return drawing.draw(nodes, edges, link, focus=detail.node.uid), len(nodes), around.truncated
-    seen = picture(reader, graph, filters, node_types=kinds, min_weight=least)
-    return drawing.draw(seen.nodes, seen.edges, link), seen.total_nodes, seen.truncated
-
-
-def _chain(reader: Reader, graph: GraphSource | None, detail: NodeDetail | None) -> Chain | None:
-    """The line of pages that replaced each other, when the focused page stands on one."""
-    if graph is None or detail is None:
-        return None
-    found = chain_of(reader, graph, detail.node)
-    return found if len(found.nodes) > 1 else None
 
 
 @require_safe

@@ -288,6 +288,7 @@ TOOLS: tuple[Tool, ...] = (
             "direction": choice("Along relations, against them, or both.", "both", "both", "out", "in"),
             "types": words("Only these types of relation.", *EDGE_TYPES),
             "limit": number("Pages, relations or findings.", 50, 1, 200, sizes=True),
+            "cursor": CURSOR,
         },
         graphs.graph,
         exactly_one=("repository", "collection"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Callable, Mapping
+from html import unescape
 from typing import Any
 
 import pytest
@@ -82,7 +84,79 @@ def test_graph_of_a_hub_some_edges_are_shown_and_all_counted(fill: Any, olga: An
     assert get(olga, collection, "nodes/hub")["incoming_total"] == 120
     assert get(olga, collection, "nodes/hub?edges=0", 400)["field"] == "edges"
     body = client_of(olga).get(f"/graph/collection/{collection.pk}?focus=hub").content.decode()
-    assert "100 of 120 shown" in body
+    assert "100 of 120 shown, the heaviest" in body
+
+
+def test_graph_all_edges_of_a_hub_in_pages(fill: Any, olga: Any) -> None:
+    spoke = {f"s{n:03}.md": page_text(f"s{n:03}", "[[hub]]", uses="[hub]" if n % 3 == 0 else "[]") for n in range(45)}
+    weighted = page_text("w", related="\n- {slug: hub, type: uses, weight: 0.6}")
+    collection = fill({"hub.md": page_text("hub", "[[s001]] [[s002]] [[gone]]"), "w.md": weighted, **spoke})
+
+    def all_of(rest: str) -> list[Any]:
+        found, cursor = [], ""
+        while True:
+            page = get(olga, collection, f"nodes/hub/edges?limit=7&cursor={cursor}{rest}")
+            found += page["items"]
+            cursor = page["next_cursor"]
+            if not cursor:
+                assert len(found) == page["total"]
+                return found
+            assert len(page["items"]) == 7
+
+    every = all_of("")
+    assert [edge["outgoing"] for edge in every] == [True] * 3 + [False] * 61
+    assert len({(edge["from"], edge["type"], edge["to"]) for edge in every}) == 64
+    weights = [edge["weight"] for edge in every if not edge["outgoing"]]
+    assert weights == sorted(weights, reverse=True)
+    assert [edge["evidence"][0]["path"] for edge in every if edge["from"] == "w"] == ["w.md"]
+    assert all_of("&direction=in") == every[3:]
+    assert all_of("&direction=out") == every[:3]
+    assert [edge["from"] for edge in all_of("&direction=in&types=uses")] == [
+        *(f"s{n:03}" for n in range(0, 45, 3)),
+        "w",
+    ]
+    # What lies in the trash is in no part of it, and the parts join.
+    for name in ("s000.md", "s031.md"):
+        trash_document(document=Document.objects.get(source_key=name), by=olga)
+    gone = ("s000", "s031")
+    assert all_of("") == [edge for edge in every if edge["from"] not in gone]
+    detail = get(olga, collection, "nodes/hub")
+    assert sorted(edge["other"]["uid"] for edge in detail["incoming"]) == sorted(
+        edge["other"]["uid"] for edge in every[3:] if edge["from"] not in gone
+    )
+
+
+def test_graph_pages_of_edges_belong_to_one_question_and_one_reader(fill: Any, olga: Any, ada: Any) -> None:
+    spokes = {f"s{number}.md": page_text(f"s{number}", "[[hub]]") for number in range(5)}
+    collection = fill({"hub.md": page_text("hub"), **spokes})
+    cursor = get(olga, collection, "nodes/hub/edges?limit=2")["next_cursor"]
+    assert len(get(olga, collection, f"nodes/hub/edges?limit=3&cursor={cursor}")["items"]) == 3
+    for user, rest in ((ada, "hub/edges?"), (olga, "s1/edges?"), (olga, "hub/edges?direction=in&")):
+        assert get(user, collection, f"nodes/{rest}cursor={cursor}", 400)["code"] == "stale_cursor"
+    assert get(olga, collection, "nodes/hub/edges?direction=up", 400)["field"] == "direction"
+    assert get(olga, collection, "nodes/none/edges", 404) == get(olga, collection, "nodes/none", 404)
+
+
+def test_graph_edges_of_a_hub_go_on_in_the_page(fill: Any, olga: Any) -> None:
+    spokes = {f"s{number:03}.md": page_text(f"s{number:03}", "[[hub]]") for number in range(250)}
+    collection = fill({"hub.md": page_text("hub"), **spokes})
+    client = client_of(olga)
+    path = f"/graph/collection/{collection.pk}?focus=hub"
+    seen: list[str] = []
+    for count in (100, 100, 50):
+        body = client.get(path).content.decode()
+        assert f"{count} of 250 shown" in body
+        incoming = body.partition('id="cg-in"')[2].partition("</section>")[0]
+        part = re.findall(r'href="\?focus=(s\d+)"', incoming)
+        assert len(part) == count
+        assert ("From the heaviest on" in incoming) == bool(seen)
+        seen += part
+        following = re.search(r'rel="next" href="([^"#]+)#cg-in"', incoming)
+        path = f"/graph/collection/{collection.pk}{unescape(following[1])}" if following else ""
+    assert (path, seen) == ("", [f"s{number:03}" for number in range(250)])
+    # An address that names no place begins with the first.
+    odd = client.get(f"/graph/collection/{collection.pk}?focus=hub&in=0.5,x").content.decode()
+    assert "100 of 250 shown, the heaviest" in odd
 
 
 def test_graph_of_an_edge_said_often_the_strongest_places_are_shown(fill: Any, olga: Any) -> None:

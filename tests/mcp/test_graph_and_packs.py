@@ -80,6 +80,17 @@ def test_api_fact_49_of_a_hub_some_relations_are_told_and_all_counted(land: Land
     inward = land.agent("otto").call("graph", collection=shelf, node="hub", view="node", direction="in", limit=20)
     assert len(inward.meta["edges"]) == 8
     assert not inward.meta["truncated"]
+    found, cursor = list(said.meta["edges"]), said.meta["next_cursor"]
+    while cursor:
+        more = land.agent("otto").call("graph", collection=shelf, node="hub", view="node", limit=3, cursor=cursor)
+        found += more.meta["edges"]
+        cursor = more.meta["next_cursor"]
+    assert found == ["hub>related_to>s1", *(f"s{number}>related_to>hub" for number in range(8))]
+    land.upload(land.glossary, "decisions/s9.md", page("s9", text="See [[hub]].\n"))
+    stale = land.agent("otto").call(
+        "graph", collection=shelf, node="hub", view="node", limit=3, cursor=said.meta["next_cursor"]
+    )
+    assert stale.text.startswith("stale_cursor")
 
 
 @pytest.mark.parametrize(
@@ -91,6 +102,7 @@ def test_api_fact_49_of_a_hub_some_relations_are_told_and_all_counted(land: Land
         ({"node": "x", "types": ["likes"]}, "types"),
         ({"node": "x", "types": "uses"}, "types"),
         ({"node": "x", "depth": 4}, "depth"),
+        ({"node": "x", "cursor": "y"}, "cursor"),
     ],
 )
 def test_graph_arguments_belong_together(land: Land, arguments: dict[str, object], words: str) -> None:

@@ -96,6 +96,53 @@ def test_knowledge_graph_12_filters_focus_and_depth_live_in_the_address(world: A
     assert "no such node" in client.get(f"{path}?focus=invented").content.decode()
 
 
+def test_knowledge_graph_9_the_way_between_two_pages(world: Any, filled: Collection) -> None:
+    client = world.client("otto")
+    path = f"/graph/collection/{filled.pk}?focus=dec-cache-v1"
+    body = client.get(f"{path}&to=mod-redis-pool").content.decode()
+    assert "Way to Redis pool" in body
+    way = body.partition('id="cg-way"')[2].partition("</section>")[0]
+    assert re.findall(r'href="\?focus=([^"]+)"', way.partition("<ol>")[2].partition("</ol>")[0]) == [
+        "dec-cache-v1", "dec-cache-v2", "dec-cache-v2", "mod-session-store", "mod-session-store", "mod-redis-pool",
+    ]  # fmt: skip
+    assert "is reached by supersedes from" in way
+    assert set(re.findall(r'data-uid="([^"]+)"', picture(body))) == {
+        "dec-cache-v1", "dec-cache-v2", "mod-session-store", "mod-redis-pool",
+    }  # fmt: skip
+    # By a path too; and what cannot be reached, or seen, is said.
+    assert 'id="cg-way"' in client.get(f"{path}&to=modules/mod-redis-pool.md").content.decode()
+    assert "No way to mod-nowhere: none of at most six steps" in client.get(f"{path}&to=mod-nowhere").content.decode()
+    unknown = client.get(f"{path}&to=dec-none").content.decode()
+    assert "No node that you can see has the name of the other end" in unknown
+    assert 'class="node' in picture(unknown)
+
+
+def test_portal_rule_36_no_way_leads_through_hidden_pages(world: Any, filled: Collection) -> None:
+    trash_document(
+        document=Document.objects.get(collection=filled, source_key="modules/mod-session-store.md"),
+        by=world.people["olga"],
+    )
+    body = world.client("otto").get(f"/graph/collection/{filled.pk}?focus=dec-cache-v1&to=mod-redis-pool")
+    assert "No way to Redis pool" in body.content.decode()
+
+
+def test_knowledge_graph_12_filter_by_provenance(world: Any, filled: Collection) -> None:
+    client = world.client("otto")
+    path = f"/graph/collection/{filled.pk}"
+
+    def ways(rest: str) -> int:
+        return picture(client.get(path + rest).content.decode()).count('class="way"')
+
+    every, written = ways(""), ways("?provenance=wikilink")
+    assert 0 < written < every
+    assert sum(ways(f"?provenance=frontmatter_{one}") for one in ("supersedes", "related", "typed")) == every - written
+    assert ways("?provenance=rumour") == every
+    body = client.get(path + "?provenance=wikilink").content.decode()
+    assert '<option value="wikilink" selected>' in body
+    assert "provenance=wikilink&amp;focus=" in body
+    assert f'href="/api{path}/export?format=graphml"' in body
+
+
 def test_knowledge_graph_12_live_asks_for_the_revision_only(world: Any, filled: Collection) -> None:
     client = world.client("otto")
     path = f"/graph/collection/{filled.pk}"

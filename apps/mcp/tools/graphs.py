@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from apps.access.rest.cursors import read_cursor, write_cursor
 from apps.knowledge_graph.lint import lint_seen
 from apps.knowledge_graph.linting.values import GraphFinding
 from apps.knowledge_graph.lookup import chain_of, nodes_called
 from apps.knowledge_graph.models import GraphSource
+from apps.knowledge_graph.node_edges import Position, page_of_edges
 from apps.knowledge_graph.reader import Reader, SeenEdge, SeenNode, open_graph
 from apps.knowledge_graph.walks import Filters, neighbourhood, newest, shortest_path
 from apps.mcp.bounds import Room, fenced, fitting_lines, one_line
@@ -26,6 +28,8 @@ EVIDENCE_CHARS = 300
 
 def graph(call: Call) -> Reply:
     view = call["view"]
+    if call["cursor"] and view != "node":
+        raise ToolError("invalid_argument", '"cursor" belongs to the view node, which lists all relations of a page')
     if view != "lint" and not call["node"].strip():
         raise ToolError("invalid_argument", f'"node" is required for the view {view}: uid, alias or path of a page')
     if (view == "path") != bool(call["to"].strip()):
@@ -67,19 +71,22 @@ def _neighbourhood(call: Call, source: Any) -> Reply:
 
 def _node(call: Call, source: Any) -> Reply:
     reader, held, node = _opened(call, source)
-    types = tuple(call["types"] or ())
-    outgoing, incoming = reader.degrees(held.pk, node.uid, types)
-    total = {"both": outgoing + incoming, "out": outgoing, "in": incoming}[call["direction"]]
-    shown: list[SeenEdge] = []
-    for outward, direction in ((True, "out"), (False, "in")):
-        room = call["limit"] - len(shown)
-        if call["direction"] in ("both", direction) and room > 0:
-            shown += reader.edges_at(held.pk, node.uid, outward=outward, types=types, limit=room)
-    others = reader.nodes(held.pk, {uid for edge in shown for uid in (edge.from_uid, edge.to_uid)} | {node.uid})
+    question = call.question(revision=held.revision)
+    at = read_cursor(call["cursor"], viewer=call.viewer, question=question)
+    found = page_of_edges(
+        reader, held, node.uid, direction=call["direction"], types=tuple(call["types"] or ()),
+        after=Position.unpacked(at) if at else None, limit=call["limit"], places=1,
+    )  # fmt: skip
+    told = len(fitting_lines([_relation(each.edge) for each in found.edges], call.room, share=SHARE))
+    shown = found.edges[: max(1, told)]
+    more = found.more or len(shown) < len(found.edges)
+    others = {each.other.uid: each.other for each in shown}
     nodes = [node, *(others[uid] for uid in sorted(others) if uid != node.uid)]
     reply = _picture(
-        call, reader, held, nodes, shown, truncated=len(shown) < total, title=_named(node)
+        call, reader, held, nodes, [each.edge for each in shown], truncated=more, title=_named(node)
     )  # fmt: skip
+    if more:
+        reply.next_cursor = write_cursor(shown[-1].position.packed, viewer=call.viewer, question=question)
     page = reader.pages([node.page]).get(node.page) if node.page is not None else None
     facts = []
     if page is not None:
@@ -92,7 +99,8 @@ def _node(call: Call, source: Any) -> Reply:
     if replaced is not None:
         ends = ", ".join(_named(met.node) for met in replaced.ends)
         facts.append("superseded in a cycle: there is no newest page." if replaced.cycle else f"superseded by: {ends}")
-    shown_of = f"; {len(shown)} of them shown" if len(shown) < total else ""
+    outgoing, incoming = found.degrees
+    shown_of = f"; {len(shown)} of them shown" if len(shown) < found.total else ""
     facts.append(f"{outgoing} relations out, {incoming} in{shown_of}")
     reply.blocks = [reply.blocks[0], "\n".join(facts), *reply.blocks[1:]]
     reply.meta |= {"degree": {"out": outgoing, "in": incoming}}
@@ -204,6 +212,12 @@ def _named(node: SeenNode) -> str:
     return f"{node.uid} ({kind}) {one_line(node.label, 120)}"
 
 
+def _relation(edge: SeenEdge) -> str:
+    by_types = " (by page types)" if edge.type_source == "matrix" else ""
+    weight = f"{edge.weight.normalize():f}"
+    return f"- {edge.from_uid} {edge.edge_type} {edge.to_uid} · weight {weight} · {edge.provenance}{by_types}"
+
+
 def _picture(
     call: Call,
     reader: Reader,
@@ -224,11 +238,7 @@ def _picture(
         mark = f"{place}. " if ordered else "- "
         far = f" · {hops[node.uid]} steps" if hops and hops.get(node.uid) else ""
         node_lines.append(f"{mark}{_named(node)}{far}" + (f" · {one_line(page.path, 200)}" if page else ""))
-    edge_lines = [
-        f"- {edge.from_uid} {edge.edge_type} {edge.to_uid} · weight {edge.weight.normalize():f} · {edge.provenance}"
-        + (" (by page types)" if edge.type_source == "matrix" else "")
-        for edge in edges
-    ]
+    edge_lines = [_relation(edge) for edge in edges]
     shown_nodes = fitting_lines(node_lines, call.room, share=SHARE)
     shown_edges = fitting_lines(edge_lines, call.room, share=SHARE)
     truncated = truncated or len(shown_nodes) < len(node_lines) or len(shown_edges) < len(edge_lines)
