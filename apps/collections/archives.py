@@ -5,8 +5,10 @@ Pure: bytes in, entries out. Rules: ``collections.md`` 3.3 to 3.5, ``access-and-
 
 from __future__ import annotations
 
+import lzma
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
@@ -17,6 +19,19 @@ PIECE_BYTES = 65_536
 _SIDE_NAMES = frozenset({".ds_store", "thumbs.db", "desktop.ini"})
 _ARCHIVE_ENDINGS = frozenset({".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".jar"})
 _UTF8_FLAG = 0x800
+_SHOWN_NAME_CHARS = 300
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    NotImplementedError,
+    EOFError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
+"""What zipfile and its decompressors raise for bytes that are no sound archive."""
 
 
 class BadArchive(ValueError):
@@ -88,7 +103,7 @@ def read_archive(file: IO[bytes], packed_size: int, limits: ArchiveLimits) -> It
         )
     try:
         archive = zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, OSError, ValueError, EOFError) as error:
+    except _DAMAGED as error:
         raise BadArchive("This is no zip archive, or a damaged one. Make it anew.") from error
     with archive:
         infos = archive.infolist()
@@ -112,7 +127,9 @@ def read_archive(file: IO[bytes], packed_size: int, limits: ArchiveLimits) -> It
             key = normalise_key(name)
             try:
                 raw, size = _unpack(archive, info, limits, total, packed_size)
-            except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError) as error:
+            except BadArchive:
+                raise
+            except _DAMAGED as error:
                 raise BadArchive(f"The entry {key} is damaged or packed in a way that cannot be read.") from error
             total += size
             if raw is None:
@@ -129,12 +146,13 @@ def _refused(info: zipfile.ZipInfo, name: str) -> Entry | None:
     path = name.replace("\\", "/")
     mode = info.external_attr >> 16
     # SECURITY: zip slip. Nothing is written to a path, but a climbing name must not become a key either.
+    shown = name if len(name) <= _SHOWN_NAME_CHARS else f"{name[:_SHOWN_NAME_CHARS]}…"
     if path.startswith("/"):
-        return Entry(name, error="unsafe_name", message="The name is absolute. Store files below the archive's root.")
+        return Entry(shown, error="unsafe_name", message="The name is absolute. Store files below the archive's root.")
     try:
         key = normalise_key(name)
     except BadKey as error:
-        return Entry(name, error="unsafe_name", message=str(error))
+        return Entry(shown, error="unsafe_name", message=str(error))
     kind = stat.S_IFMT(mode)
     if kind == stat.S_IFLNK:
         return Entry(key, error="link", message="The entry is a link. Store the file itself.")

@@ -119,7 +119,12 @@ _LOCKED: Rows[Collection] = Rows(
 )
 
 
-def _locked(collection: Collection) -> Collection:
+class ProfileChanged(Exception):
+    """The collection is cut otherwise now than when its texts were read: read them again."""
+
+
+def locked(collection: Collection) -> Collection:
+    """The collection as it stands, its row held until the transaction ends. Taken before rows of its documents."""
     found = _LOCKED.first(collection.pk)
     if found is None:
         raise Collection.DoesNotExist
@@ -137,9 +142,12 @@ def store(
     """Store what was read, one row a document, and say what became of each. Keys are unique within one call.
 
     With ``rechunk`` the content is that of the current version: no new version is made and no state changes but the
-    chunks. The number of statements does not depend on the number of documents.
+    chunks. The number of statements does not depend on the number of documents. ``collection`` is that for which the
+    texts were read; raises ProfileChanged when another profile holds by now.
     """
-    collection = _locked(collection)
+    read_for, collection = collection, locked(collection)
+    if collection.profile_id != read_for.profile_id:
+        raise ProfileChanged
     known = standing_of(collection, [incoming.source_key for incoming, _ in readings], lock=True)
     batch = _Batch()
     now = timezone.now()
@@ -160,7 +168,8 @@ def store(
 def retitle(collection: Collection, titles: Mapping[UUID, str]) -> int:
     """Give documents another title override. Only texts that contain the title are indexed and embedded anew."""
     changed = 0
-    for document in Document.objects.filter(collection=collection, pk__in=titles).select_for_update(no_key=True):
+    rows = Document.objects.live().filter(collection=collection, pk__in=titles)
+    for document in rows.select_for_update(no_key=True):
         override = titles[document.pk]
         if document.title_override == override:
             continue

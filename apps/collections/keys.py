@@ -6,6 +6,8 @@ import re
 import unicodedata
 
 MAX_KEY_CHARS = 1024
+MAX_KEY_BYTES = 2500
+"""Longer keys (only those of scripts with three bytes a character) do not fit into the index of a unique constraint."""
 DOCUMENT_ENDINGS = (".md", ".mdx", ".markdown", ".rst", ".txt")
 ASSET_TYPES = {
     ".png": "image/png",
@@ -26,6 +28,8 @@ class BadKey(ValueError):
 def normalise_key(raw: str) -> str:
     """Trimmed, ``\\`` as ``/``, without leading ``./`` and ``/`` and empty segments. Raises BadKey.
 
+    A key that came out of here stays as it is.
+
     SECURITY: a key is compared and shown, never opened as a path; climbing keys are refused all the same, because
     exports and links treat keys as paths.
     """
@@ -42,7 +46,10 @@ def normalise_key(raw: str) -> str:
         raise BadKey("The key is empty. Give a path or name.")
     if len(key) > MAX_KEY_CHARS:
         raise BadKey(f"The key has {len(key)} characters; at most {MAX_KEY_CHARS} are allowed.")
-    return key
+    if (size := len(key.encode())) > MAX_KEY_BYTES:
+        raise BadKey(f"The key has {size} bytes; at most {MAX_KEY_BYTES} are allowed.")
+    # SECURITY: what was taken off may have hidden a drive letter (`./C:/x`), an absolute or a climbing key.
+    return key if key == raw else normalise_key(key)
 
 
 def ending(key: str) -> str:

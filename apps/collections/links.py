@@ -110,11 +110,8 @@ class Shelf:
             return self._at(link.source_key, link.fragment, None)
         if link.link_type == "absolute" and link.href in self.pages:  # a key such as `wiki:OPS:12`
             return self._at(link.href, "", 0)
-        numbered = self._by_page_id(link)
-        if numbered is not None:
-            return numbered
         if link.link_type == "absolute":
-            return Resolution(LinkState.EXTERNAL)
+            return self._by_page_id(link) or Resolution(LinkState.EXTERNAL)
         return self._by_path(link)
 
     def _by_path(self, link: Written) -> Resolution:
@@ -130,7 +127,8 @@ class Shelf:
                 if key in self.assets:
                     return Resolution(LinkState.ASSET, rule=group.rule, asset=self.assets[key])
                 return self._at(key, link.fragment, group.rule)
-        return Resolution(LinkState.BROKEN, "not found", suggestion=self._near_key(tried.path))
+        numbered = self._by_page_id(link)
+        return numbered or Resolution(LinkState.BROKEN, "not found", suggestion=self._near_key(tried.path))
 
     def _hits(self, group: KeyGroup, wanted: str) -> Iterable[str]:
         if group.match == "exact":

@@ -5,18 +5,30 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db.models import F, Q
 
 from apps.collections import links, trash
-from apps.collections.documents import Incoming, Outcome, profile_of, retitle, standing_of, store
+from apps.collections.documents import (
+    STORE,
+    Incoming,
+    Outcome,
+    ProfileChanged,
+    profile_of,
+    retitle,
+    standing_of,
+    store,
+)
 from apps.collections.models import Asset, Collection, DocumentVersion, StagedEntry, Upload
 from apps.collections.parse_warnings import sentence
 from apps.collections.reading import read
 from apps.collections.uploads import follow_up
 from apps.indexing.bulk import collector_paused
+from apps.indexing.chunks import change_language
+from apps.indexing.stores import get_store
 from apps.jobs.models import ItemState, Job, Status
 from apps.markup.pool import ParserPool
 
@@ -31,9 +43,7 @@ PRUNED_AT_ONCE = 50
 
 def run_upload(run: JobRun) -> None:
     """Work on the entries of one upload; resumable, because what is stored reads as unchanged the next time."""
-    collection = run.source
-    if not isinstance(collection, Collection):
-        raise TypeError("an upload belongs to a collection")
+    collection = _collection_of(run)
     upload = Upload.objects.get(pk=run.params["upload"], collection=collection)
     rechunk = upload.purpose == "rechunk"
     entries = list(StagedEntry.objects.filter(upload=upload).defer("raw").order_by("position"))
@@ -48,10 +58,21 @@ def run_upload(run: JobRun) -> None:
     with ParserPool(settings.COGRAPH.markup) as pool, run.on_stop(pool.close):
         for portion in run.portions(waiting, size=PORTION_FILES, key=_content_id):
             for piece in _by_size(portion):
-                _store_piece(run, pool, collection, upload, piece, rechunk=rechunk)
+                _store_piece(run, pool, upload, piece, rechunk=rechunk)
                 done += len(piece)
                 run.progress("indexing", done, len(entries))
+    if rechunk:
+        with run.batch():
+            change_language(get_store(STORE), source_id=collection.pk, language=collection.language)
     _finish(run, collection, upload, len(entries))
+
+
+def _collection_of(run: JobRun) -> Collection:
+    """The collection of the job as it stands now."""
+    collection = run.source
+    if not isinstance(collection, Collection):
+        raise TypeError("the job belongs to no collection")
+    return collection
 
 
 def _content_id(entry: StagedEntry) -> tuple[str, str]:
@@ -141,28 +162,24 @@ def _unchanged(run: JobRun, collection: Collection, entries: Sequence[StagedEntr
     return current
 
 
-def _store_piece(
-    run: JobRun,
-    pool: ParserPool,
-    collection: Collection,
-    upload: Upload,
-    piece: Sequence[StagedEntry],
-    *,
-    rechunk: bool,
-) -> None:
+def _store_piece(run: JobRun, pool: ParserPool, upload: Upload, piece: Sequence[StagedEntry], *, rechunk: bool) -> None:
+    collection = _collection_of(run)
     raw = _bytes_of(collection, piece, rechunk=rechunk)
     incoming = [
         Incoming(entry.source_key, bytes(raw[entry.source_key]), entry.title or None)
         for entry in piece
         if entry.source_key in raw
     ]
-    begun = time.monotonic()
-    with collector_paused():
-        readings = list(read(pool, incoming, collection.profile))
-        each = round((time.monotonic() - begun) * 1000 / max(len(readings), 1))
-        with run.batch():
-            for outcome in store(collection, readings, by=upload.requested_by, rechunk=rechunk):
-                _report(run, outcome, each)
+    while True:
+        begun = time.monotonic()
+        with collector_paused(), suppress(ProfileChanged):
+            readings = list(read(pool, incoming, collection.profile))
+            each = round((time.monotonic() - begun) * 1000 / max(len(readings), 1))
+            with run.batch():
+                for outcome in store(collection, readings, by=upload.requested_by, rechunk=rechunk):
+                    _report(run, outcome, each)
+            return
+        collection = _collection_of(run)
 
 
 def _bytes_of(collection: Collection, piece: Sequence[StagedEntry], *, rechunk: bool) -> dict[str, Any]:
@@ -213,11 +230,8 @@ def _finish(run: JobRun, collection: Collection, upload: Upload, total: int) -> 
 
 def run_resolve_links(run: JobRun) -> None:
     """Bind every link of a collection anew."""
-    collection = run.source
-    if not isinstance(collection, Collection):
-        raise TypeError("links are resolved in a collection")
     with collector_paused():
-        links.resolve_all(run, collection)
+        links.resolve_all(run, _collection_of(run))
 
 
 def payload_ready(job: Job) -> bool:

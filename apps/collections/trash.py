@@ -14,7 +14,7 @@ from apps.access import audit
 from apps.access.errors import NotFound
 from apps.access.grants import drop_all_grants
 from apps.access.rules import Right
-from apps.collections.documents import STORE, as_cut
+from apps.collections.documents import STORE, as_cut, locked, profile_of
 from apps.collections.models import (
     Asset,
     Collection,
@@ -27,7 +27,7 @@ from apps.collections.models import (
     StagedEntry,
     Upload,
 )
-from apps.collections.uploads import follow_up
+from apps.collections.uploads import follow_up, stage_rechunk
 from apps.indexing.chunks import DocumentText, remove_documents, remove_source, store_documents
 from apps.indexing.naming import aliases_of
 from apps.indexing.observers import DocumentChange, DocumentRef, documents_stored, removing_documents
@@ -59,8 +59,12 @@ def trash_document(*, document: Document, by: User) -> None:
 
 
 def restore_document(*, collection: Collection, document_id: UUID, by: User) -> Document:
-    """Take a document back out of the trash, with the chunks and vectors that it had."""
+    """Take a document back out of the trash, with the chunks and vectors that it had.
+
+    When the collection is cut otherwise by now, they answer until the document has been cut anew.
+    """
     with transaction.atomic():
+        collection = locked(collection)
         found = (
             Document.objects.in_trash_of(by)
             .filter(collection=collection, pk=document_id)
@@ -81,7 +85,9 @@ def restore_document(*, collection: Collection, document_id: UUID, by: User) -> 
             warnings=_codes(held),
         )
         documents_stored([change])
-        follow_up(held.collection, by=by)
+        follow_up(collection, by=by)
+        if held.profile != profile_of(collection):
+            stage_rechunk(collection, by=by)
     return held
 
 
@@ -122,15 +128,15 @@ def remove_for_good(documents: Sequence[Document]) -> None:
 
 def purge_older_than(moment: datetime.datetime) -> int:
     """Empty the trash of what was put there before ``moment``; one collection's share at a time. Returns how many."""
-    due = list(
-        Document.objects.filter(trashed_at__lt=moment)
-        .only("id", "collection_id", "source_key")
-        .order_by("collection_id")[:AT_ONCE]
-    )
-    if not due:
-        return 0
-    share = [document for document in due if document.collection_id == due[0].collection_id]
     with transaction.atomic():
+        # Locked: what a writer takes out of the trash at this moment is either gone before or stays.
+        due = list(
+            Document.objects.filter(trashed_at__lt=moment)
+            .only("id", "collection_id", "source_key")
+            .order_by("collection_id")
+            .select_for_update(of=("self",))[:AT_ONCE]
+        )
+        share = [document for document in due if document.collection_id == due[0].collection_id]
         remove_for_good(share)
     return len(share)
 

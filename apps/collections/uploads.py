@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
@@ -14,7 +15,7 @@ from apps.access.errors import Invalid, Problem, Throttled, TooLarge, Unsupporte
 from apps.access.rules import Right
 from apps.collections.archives import ArchiveLimits, BadArchive, Entry, read_archive
 from apps.collections.document_rows import StagedRow, copy_staged
-from apps.collections.documents import Incoming, Outcome, profile_of, retitle, standing_of, store
+from apps.collections.documents import Incoming, Outcome, ProfileChanged, profile_of, retitle, standing_of, store
 from apps.collections.keys import DOCUMENT_ENDINGS, BadKey, is_document, normalise_key
 from apps.collections.models import Collection, Document, Upload
 from apps.collections.reading import read_one
@@ -26,6 +27,7 @@ from apps.markup.values import Skipped
 if TYPE_CHECKING:
     from apps.access.models import User
 
+MAX_TITLE_CHARS = 1000
 STAGING_ENTRIES = 200
 STAGING_BYTES = 8 << 20
 
@@ -62,12 +64,16 @@ def upload_document(
                 jobs = _queued(("embed",), collection, by=by)
             return Uploaded(Outcome(incoming.source_key, "unchanged", known.id, title_updated=updated), jobs)
         return Uploaded(Outcome(incoming.source_key, "unchanged", known.id), ())
-    reading = read_one(incoming, collection)
-    if isinstance(reading, Skipped) and reading.reason == "binary":
-        raise Invalid(f"`{incoming.source_key}` is binary. Upload text.", code="binary", field="content")
-    with transaction.atomic():
-        (outcome,) = store(collection, [(incoming, reading)], by=by)
-        return Uploaded(outcome, follow_up(collection, by=by))
+    while True:
+        reading = read_one(incoming, collection)
+        if isinstance(reading, Skipped) and reading.reason == "binary":
+            raise Invalid(f"`{incoming.source_key}` is binary. Upload text.", code="binary", field="content")
+        try:
+            with transaction.atomic():
+                (outcome,) = store(collection, [(incoming, reading)], by=by)
+                return Uploaded(outcome, follow_up(collection, by=by))
+        except ProfileChanged:
+            collection = Collection.objects.get_for(by, Right.WRITE, pk=collection.pk)
 
 
 def follow_up(collection: Collection, *, by: User | None) -> tuple[Job, ...]:
@@ -97,7 +103,14 @@ def checked(source_key: str, raw: bytes, title: str | None, field: str = "source
     limit = settings.COGRAPH.markup.max_file_bytes
     if len(raw) > limit:
         raise TooLarge(f"`{key}` has {len(raw)} bytes; at most {limit} are allowed. Split it.", field="content")
-    return Incoming(key, raw, title.strip() if title is not None else None)
+    return Incoming(key, raw, _checked_title(title) if title is not None else None)
+
+
+def _checked_title(title: str) -> str:
+    title = " ".join(title.split())
+    if len(title) > MAX_TITLE_CHARS or any(unicodedata.category(character) in {"Cc", "Cs"} for character in title):
+        raise Invalid(f"A title has at most {MAX_TITLE_CHARS} characters of plain text.", field="title")
+    return title
 
 
 def stage_batch(*, collection: Collection, by: User, entries: Sequence[tuple[str, bytes, str | None]]) -> Staged:

@@ -147,6 +147,13 @@ def remove_documents(store: ChunkStore, *, source_id: UUID, document_ids: Iterab
         return len(work.gone)
 
 
+def change_language(store: ChunkStore, *, source_id: UUID, language: str) -> None:
+    """Index a source anew when what is stored of it was analysed in another language. In the caller's transaction."""
+    entry = lock_source(store, source_id)
+    if entry.chunks and entry.language != language:
+        reindex(store, entry, language=language)
+
+
 def reindex(store: ChunkStore, entry: IndexedSource, *, language: str) -> None:
     """Makes all postings of a locked source anew: chunks and names."""
     postings.rebuild(store, entry, language=language)

@@ -92,6 +92,8 @@ def put_back(run: JobRun, failure: TransientFailure) -> bool:
         job = _own(run)
         if job is None:
             return False
+        if _cancelled(run, job):
+            return True
         kind = find_kind(job.kind, job.source_kind)
         given_back = failure.retry_after is not None
         if kind is None or (not given_back and job.attempts >= kind.attempts):
@@ -118,6 +120,16 @@ def put_back(run: JobRun, failure: TransientFailure) -> bool:
     return True
 
 
+def _cancelled(run: JobRun, job: Job) -> bool:
+    """Settle a job whose run ended before it heard that it was cancelled: queued again, nobody could claim it."""
+    if job.cancel_requested:
+        run.job = job
+        run.flush()
+        settle(job, Status.CANCELLED)
+        return True
+    return False
+
+
 def _limited(failure: TransientFailure, due: datetime) -> str:
     what = "rate limited" if failure.code == "rate_limited" else failure.message
     return f"{what} until {due:%H:%M:%S} UTC"
@@ -129,6 +141,8 @@ def interrupt(run: JobRun) -> bool:
         job = _own(run)
         if job is None:
             return False
+        if _cancelled(run, job):
+            return True
         UnderWay.objects.filter(job=job).delete()
         requeue(job, due=None, give_back=True)
         _end_attempt(

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from apps.access.redact import redact
-from apps.indexing.chunks import lock_source, reindex
+from apps.indexing.chunks import change_language
 from apps.indexing.models import IndexedSource
 from apps.indexing.stores import stores_of
 from apps.jobs.errors import TransientFailure
@@ -263,9 +263,7 @@ class _Sync:
         names = set(others.values_list("store", flat=True))
         for store in [store for store in stores_of(Repository.kind) if store.name in names]:
             with self.run.batch():
-                entry = lock_source(store, self.repository.pk)
-                reindex(store, entry, language=language)
-                entry.save()
+                change_language(store, source_id=self.repository.pk, language=language)
 
     def _delete(
         self, deletions: Deletions, changed_in: dict[bytes, CommitInfo], commit: str, writer: Writer | None

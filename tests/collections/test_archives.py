@@ -35,7 +35,24 @@ def taken(raw: bytes) -> dict[str, bytes]:
     return {entry.name: entry.raw for entry in entries(raw) if entry is not None and not entry.error}
 
 
-@pytest.mark.parametrize("raw", ["", "  ", "/", "./", "a/../b.md", "..", "C:\\x.md", "a\x00.md", "a\nb.md", "x" * 1025])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "",
+        "  ",
+        "/",
+        "./",
+        "a/../b.md",
+        "..",
+        "C:\\x.md",
+        "a\x00.md",
+        "a\nb.md",
+        "x" * 1025,
+        "./C:\\x.md",
+        "/ ../a.md",
+        "部" * 1000,
+    ],
+)
 def test_collections_fact_21_bad_keys(raw: str) -> None:
     with pytest.raises(BadKey):
         normalise_key(raw)
@@ -49,13 +66,16 @@ def test_collections_fact_21_bad_keys(raw: str) -> None:
         ("b\\c.md", "b/c.md"),
         ("été.md", "été.md"),
         ("a..b.md", "a..b.md"),
+        ("./ a.md", "a.md"),
+        ("a.md /", "a.md"),
+        ("./ /a.md", "a.md"),
     ],
 )
 def test_keys_are_normalised(raw: str, key: str) -> None:
     assert normalise_key(raw) == key
 
 
-@given(st.text(max_size=80))
+@given(st.text(max_size=80) | st.text(alphabet="./\\: aC", max_size=12))
 def test_a_normalised_key_stays_as_it_is(raw: str) -> None:
     try:
         key = normalise_key(raw)
@@ -174,6 +194,32 @@ def test_an_encrypted_archive_is_refused() -> None:
         struct.pack_into("<H", raw, at + offset, flags | 1)
     with pytest.raises(BadArchive, match="encrypted"):
         entries(bytes(raw))
+
+
+@given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=3))
+def test_no_damage_of_a_sound_archive_crashes_the_reader(hits: list[tuple[int, int]]) -> None:
+    raw = bytearray(zipped(("é.md", b"# A\n" + bytes(range(256))), ("b/c.md", b"hello " * 40)))
+    for place, value in hits:
+        raw[place % len(raw)] = value
+    with contextlib.suppress(BadArchive):
+        entries(bytes(raw))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_entry_is_named(method: int) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        archive.writestr("a.md", os.urandom(300))
+    raw = bytearray(out.getvalue())
+    raw[45:300] = b"\xff" * 255
+    with pytest.raises(BadArchive, match=r"a\.md is damaged"):
+        entries(bytes(raw))
+
+
+def test_a_name_of_any_length_is_refused_by_name() -> None:
+    [found, _] = entries(zipped(("x" * 60_000 + ".md", b"x"), ("ok.md", b"# ok")))
+    assert found is not None
+    assert (found.error, found.name) == ("unsafe_name", "x" * 300 + "…")
 
 
 @given(st.binary(max_size=400))

@@ -154,6 +154,13 @@ def test_collections_fact_38_addresses_and_page_ids() -> None:
     }
 
 
+def test_collections_rule_6_3_a_path_comes_before_a_page_id() -> None:
+    shelf = library(
+        {"a.md": "[p](/pages/12) [q](/pages/13)", "pages/12.md": "x", "wiki:OPS:12": "y", "wiki:OPS:13": "z"}
+    )
+    assert shelf.lead("a.md") == {"/pages/12": "pages/12.md", "/pages/13": "wiki:OPS:13"}
+
+
 def test_collections_fact_39_outside() -> None:
     assert library({"a.md": "[o](../../../outside.md)"}).lead("a.md") == {"../../../outside.md": "broken outside"}
 

@@ -13,10 +13,12 @@ import pytest
 from apps.access.errors import Forbidden, Invalid, NotFound, Refusal, Throttled, TooLarge, UnsupportedType
 from apps.access.grants import grant
 from apps.access.models import User
+from apps.collections import uploads
 from apps.collections.curation import create_collection, delete_collection, update_collection
 from apps.collections.models import Asset, Collection, Document, DocumentChunk, StagedEntry, Upload
 from apps.collections.trash import restore_document, trash_document
 from apps.collections.uploads import stage_archive, stage_batch, upload_document
+from apps.indexing.models import IndexedSource
 from apps.jobs import control
 from apps.jobs.models import Job, JobItem, Status
 from apps.jobs.worker import drain
@@ -301,6 +303,50 @@ def test_an_upload_to_a_trashed_key_restores_and_replaces(put: Put, document: Fi
     uploaded = put("a.md", "# A\n\ntwo")
     assert uploaded.outcome.state == "replaced"
     assert (document("a.md").trashed_at, document("a.md").version) == (None, 2)
+
+
+def test_a_document_that_comes_back_to_another_profile_is_cut_anew(
+    put: Put, document: Find, handbook: Collection, olga: User
+) -> None:
+    put("a.md", "# A\n\n" + "body words\n\n" * 300)
+    held = document("a.md")
+    trash_document(document=held, by=olga)
+    update_collection(collection=handbook, by=olga, profile=(500, 50, 100))
+    drain()
+    restore_document(collection=handbook, document_id=held.pk, by=olga)
+    drain()
+    assert set(DocumentChunk.objects.values_list("profile", flat=True)) == {"chars-500-50-100"}
+
+
+def test_a_profile_that_changes_while_a_text_is_read(handbook: Collection, olga: User, monkeypatch: Any) -> None:
+    read_now = uploads.read_one
+
+    def read_slowly(*given: Any) -> Any:
+        reading = read_now(*given)
+        if handbook.max_chars == 4000:
+            update_collection(collection=handbook, by=olga, profile=(500, 50, 100))
+            handbook.refresh_from_db()
+        return reading
+
+    monkeypatch.setattr(uploads, "read_one", read_slowly)
+    upload_document(collection=handbook, by=olga, source_key="a.md", raw=b"# A\n\n" + b"body words\n\n" * 300)
+    assert {len(text) <= 1000 for text in DocumentChunk.objects.values_list("source", flat=True)} == {True}
+    assert set(DocumentChunk.objects.values_list("profile", flat=True)) == {"chars-500-50-100"}
+
+
+def test_a_change_of_the_language_indexes_anew(put: Put, handbook: Collection, olga: User) -> None:
+    put("a.md", "# Häuser\n\nviele Häuser")
+    update_collection(collection=handbook, by=olga, language="german")
+    drain()
+    stored = IndexedSource.objects.filter(source_id=handbook.pk).values_list("language", flat=True)
+    assert set(stored) == {"german"}
+
+
+@pytest.mark.parametrize("title", ["a\0b", "x" * 1001, "a\x1bb"])
+def test_a_bad_title_is_refused_with_its_field(put: Put, title: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        put("a.md", "# A", title)
+    assert caught.value.field == "title"
 
 
 def test_rights(handbook: Collection, olga: User, wim: User, otto: User) -> None:

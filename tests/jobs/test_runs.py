@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
@@ -215,6 +216,18 @@ def test_a_lost_job_that_was_to_be_cancelled_is_cancelled(kind):
     with pytest.raises(Killed):
         run_job(job.pk)
     assert lose_worker(job).status == "cancelled"
+
+
+@pytest.mark.parametrize("failure", [TransientFailure("network", "Down"), SystemExit()])
+def test_a_cancel_that_a_failing_run_has_not_heard_ends_the_job(kind, failure):
+    def work(run: JobRun) -> None:
+        Job.objects.update(cancel_requested=True)
+        raise failure
+
+    pk = enqueue(kind(work)).job.pk
+    with nullcontext() if isinstance(failure, Exception) else pytest.raises(SystemExit):
+        run_job(pk)
+    assert Job.objects.get(pk=pk).status == "cancelled", "queued again, nobody could claim it"
 
 
 def test_cancel_is_heard_at_the_next_batch(kind):
