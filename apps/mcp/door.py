@@ -1,6 +1,6 @@
 """``/mcp``: streamable HTTP over WSGI, stateless, one JSON answer a request.
 
-Everything about the caller is told before the SDK sees the body. The session manager lives for one request, so any
+Everything about the caller is told before the SDK sees the body. Nothing of one request is known to the next, so any
 process behind the port answers any call, before and after a restart.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from urllib.parse import urlsplit
 
-from asgiref.sync import async_to_sync
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
@@ -95,7 +94,7 @@ def _answer(request: HttpRequest, body: bytes) -> HttpResponse:
     # The SDK takes as long to load as a third of the portal: the first call waits for it, no page and no command does.
     from apps.mcp.exchange import exchange
 
-    status, headers, content = async_to_sync(exchange)(scope, body)
+    status, headers, content = exchange(scope, body)
     response = HttpResponse(content, status=status)
     del response.headers["Content-Type"]
     for name, value in headers:

@@ -7,9 +7,11 @@ its database connection.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator
+from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import mcp_types as types
 from asgiref.sync import sync_to_async
@@ -24,10 +26,28 @@ from apps.mcp.replies import META_KEY
 from apps.mcp.table import BY_NAME, TOOLS, Tool
 
 T = TypeVar("T")
+Worker: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+async def _in_own_thread(function: Callable[[], Any]) -> Any:
+    return await sync_to_async(function, thread_sensitive=True)()
+
+
+_worker: ContextVar[Worker] = ContextVar("cograph_mcp_worker", default=_in_own_thread)
 
 NAME = "cograph"
 VERSION = "0.1.0"
 RESOURCE_NOT_FOUND = -32002
+
+
+@contextlib.contextmanager
+def working_by(worker: Worker) -> Iterator[None]:
+    """Messages that are taken up inside have the functions of tools run by ``worker``."""
+    token = _worker.set(worker)
+    try:
+        yield
+    finally:
+        _worker.reset(token)
 
 
 def server() -> Server[Any]:
@@ -125,4 +145,4 @@ async def _in_request(function: Callable[[], T]) -> T:
         with calling.entered():
             return function()
 
-    return await sync_to_async(run, thread_sensitive=True)()
+    return await _worker.get()(run)  # type: ignore[no-any-return]
