@@ -31,22 +31,8 @@ from apps.indexing.chunk_states import vector_states
 WRITE = TokenScope.WRITE
 
 
-class _Counted:
-    """Collections with what every answer about them tells."""
-
-    @staticmethod
-    def of(rows: Any) -> Any:
-        return rows.select_related("owner").annotate(documents_count=catalogue.document_count())
-
-
 _AT_ID: ReadableRows[Collection] = ReadableRows(
-    lambda viewer, id: _Counted.of(Collection.objects.visible_to(viewer)).filter(pk=id).select_related("owner"),
-    MARK_OF_ID,
-)
-_ALL: ReadablePages[Collection] = ReadablePages(
-    lambda viewer: _Counted.of(Collection.objects.visible_to(viewer)).select_related("owner"),
-    order=("name", "id"),
-    after=(AFTER_TEXT, AFTER_ID),
+    lambda viewer, id: catalogue.counted(Collection.objects.visible_to(viewer)).filter(pk=id), MARK_OF_ID
 )
 
 
@@ -77,7 +63,7 @@ class InCollection(ApiView):
             self.collection = self.source = found
             return
         right = {"read": Right.READ, "write": Right.WRITE, "manage": Right.MANAGE}[self.door.right]
-        rows: Any = _Counted.of(Collection.objects.all())
+        rows: Any = catalogue.counted(Collection.objects.all())
         self.collection = self.source = rows.get_for(self.viewer, right, pk=names["collection_id"])
 
 
@@ -102,16 +88,12 @@ class CollectionsView(ApiView):
     }
 
     def get(self, request: Any) -> Response:
-        if not self.query["q"]:
-            page = page_of_readable(_ALL, viewer=self.viewer, question=self.query)
-            return Response(page.body(shape.present_collection))
-        rows = _Counted.of(Collection.objects.visible_to(self.viewer).matching(self.query["q"]))
-        page = page_of_rows(rows, order=("name", "id"), viewer=self.viewer, question=self.query)
+        page = catalogue.page_of(self.viewer, search=self.query["q"], question=self.query)
         return Response(page.body(shape.present_collection))
 
     def post(self, request: Any) -> Response:
         made = curation.create_collection(by=self.user, **self.body())
-        row = _Counted.of(Collection.objects.all()).get(pk=made.pk)
+        row = catalogue.counted(Collection.objects.all()).get(pk=made.pk)
         return Response(
             shape.present_collection(row), status=201, headers={"Location": f"/api/md-collections/{made.pk}"}
         )
@@ -144,7 +126,7 @@ class CollectionView(InCollection):
     def patch(self, request: Any, collection_id: UUID) -> Response:
         check_if_match(request, self._etag())
         curation.update_collection(collection=self.collection, by=self.user, **self.body())
-        row: Any = _Counted.of(Collection.objects.all()).get(pk=collection_id)
+        row: Any = catalogue.counted(Collection.objects.all()).get(pk=collection_id)
         return Response(shape.present_collection(row))
 
     def delete(self, request: Any, collection_id: UUID) -> Response:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from apps.access.compiled import MARK_OF_ID, ReadableRows, among
+from apps.access.compiled import AFTER_ID, AFTER_TEXT, MARK_OF_ID, ReadablePages, ReadableRows, among
 from apps.access.errors import NotFound
 from apps.access.querysets import first_or_absent
+from apps.access.rest.cursors import Page, page_of_readable, page_of_rows
 from apps.collections.models import Collection, Document, DocumentLink
 from apps.indexing.outlines import Outlined
 
@@ -24,11 +25,27 @@ LONGEST_KEY = 1024
 _LINES = re.compile(r":\d+(?:-\d+)?$")
 
 
+def counted(rows: Any) -> Any:
+    """Collections with what every answer about them tells: ``documents_count`` and the owner."""
+    return rows.select_related("owner").annotate(documents_count=document_count())
+
+
 def listed(viewer: Viewer, *, search: str = "") -> QuerySet[Any]:
-    """Readable collections with ``documents_count``."""
-    rows: QuerySet[Any] = Collection.objects.visible_to(viewer).matching(search)
-    counted: QuerySet[Any] = rows.annotate(documents_count=document_count())
-    return counted
+    """Readable collections, ``counted``."""
+    rows: QuerySet[Any] = counted(Collection.objects.visible_to(viewer).matching(search))
+    return rows
+
+
+_LISTED: ReadablePages[Collection] = ReadablePages(
+    lambda viewer: listed(viewer), order=("name", "id"), after=(AFTER_TEXT, AFTER_ID)
+)
+
+
+def page_of(viewer: Viewer, *, search: str, question: Mapping[str, Any]) -> Page[Any]:
+    """One page of ``listed`` by name. ``question`` as in ``page_of_rows``."""
+    if not search:
+        return page_of_readable(_LISTED, viewer=viewer, question=question)
+    return page_of_rows(listed(viewer, search=search), order=_LISTED.order, viewer=viewer, question=question)
 
 
 def document_count() -> Any:

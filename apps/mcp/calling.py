@@ -132,17 +132,23 @@ def _run(tool: Tool, viewer: Viewer, given: Mapping[str, Any], named: Mapping[st
         return tool.run(call)
     except Refusal as refusal:
         raise of_refusal(refusal) from None
-    except DatabaseError as failure:
-        logger.warning("%s failed in the database: %s", tool.name, type(failure).__name__)
-        raise ToolError("unavailable", "the database did not answer in time; ask for less, or try again") from None
     except ToolError:
         raise
-    except Exception:
-        # SECURITY: a trace tells of paths and rows; the log has it, under the id that the caller gets.
-        logger.exception("%s failed", tool.name)
-        raise ToolError(
-            "unavailable", f"this call failed on the server (request {current_origin().request_id or 'without id'})"
-        ) from None
+    except Exception as failure:
+        raise failed(tool.name, failure) from None
+
+
+def failed(what: str, failure: Exception) -> ToolError:
+    """What the caller is told of a failure that nobody meant.
+
+    SECURITY: a trace tells of paths and rows; the log has it, under the id that the caller gets.
+    """
+    if isinstance(failure, DatabaseError):
+        logger.warning("%s failed in the database: %s", what, type(failure).__name__)
+        return ToolError("unavailable", "the database did not answer in time; ask for less, or try again")
+    logger.error("%s failed", what, exc_info=failure)
+    request_id = current_origin().request_id or "without id"
+    return ToolError("unavailable", f"this call failed on the server (request {request_id})")
 
 
 def _named(given: Mapping[str, Any], viewer: User) -> dict[str, Source]:

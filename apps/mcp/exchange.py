@@ -1,7 +1,7 @@
 """One JSON-RPC message through the SDK: an ASGI exchange without a server around it.
 
-The only module of the HTTP door that loads the SDK. A session manager with the event loop that it lives on costs more to
-make than a message takes, so both stay for the next message. Neither holds anything of a caller: the manager is
+The only module of the HTTP door that loads the SDK. To make a session manager and the event loop that it lives on costs
+more than a message does, so both stay for the next message. Neither holds anything of a caller: the manager is
 stateless, and the loop runs only while a message is on it, in the thread of that message's request.
 """
 
@@ -54,7 +54,7 @@ class Line:
         the loop: the database connection of the request is theirs, and Django sees no loop that they would block."""
         with working_by(self._work):
             task = self._loop.create_task(self._message(scope, body))
-            task.add_done_callback(lambda _: self._loop.stop())
+            task.add_done_callback(self._stop)
             while not task.done():
                 self._loop.run_forever()
                 while self._asked:
@@ -65,10 +65,12 @@ class Line:
     def close(self) -> None:
         """Whatever is on the loop ends here."""
         self._end.set()
-        for task in asyncio.all_tasks(self._loop) - {self._held}:
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks - {self._held}:
+            task.remove_done_callback(self._stop)
             task.cancel()
-        with contextlib.suppress(Exception):
-            self._loop.run_until_complete(self._held)
+        if tasks:
+            self._loop.run_until_complete(asyncio.wait(tasks, timeout=PUTTING_AWAY_SECONDS))
         self._loop.close()
 
     def _finish(self) -> None:
@@ -83,6 +85,9 @@ class Line:
         async with self._manager.run():
             opened.set()
             await self._end.wait()
+
+    def _stop(self, _: asyncio.Task[Answer]) -> None:
+        self._loop.stop()
 
     async def _work(self, function: Callable[[], Any]) -> Any:
         done = self._loop.create_future()

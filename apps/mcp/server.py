@@ -18,9 +18,9 @@ from asgiref.sync import sync_to_async
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from apps.access.errors import NotFound, Refusal
+from apps.access.errors import Refusal
 from apps.mcp import calling, resources
-from apps.mcp.errors import of_refusal
+from apps.mcp.errors import ToolError, of_refusal
 from apps.mcp.instructions import instructions
 from apps.mcp.replies import META_KEY
 from apps.mcp.table import BY_NAME, TOOLS, Tool
@@ -50,6 +50,11 @@ def working_by(worker: Worker) -> Iterator[None]:
         _worker.reset(token)
 
 
+def working() -> Worker:
+    """What runs the functions of tools for the message at hand."""
+    return _worker.get()
+
+
 def server() -> Server[Any]:
     """The server with the instructions of this deployment. It holds no state of any caller."""
     return _server(instructions())
@@ -57,7 +62,7 @@ def server() -> Server[Any]:
 
 @lru_cache(maxsize=4)
 def _server(text: str) -> Server[Any]:
-    return Server(
+    made: Server[Any] = Server(
         NAME,
         version=VERSION,
         title="Cograph",
@@ -69,6 +74,9 @@ def _server(text: str) -> Server[Any]:
         on_read_resource=_read_resource,
         get_tool_input_schema=lambda name: BY_NAME[name].schema if name in BY_NAME else None,
     )
+    # A span for each message, which the SDK makes by itself: nothing in the portal collects them.
+    made.middleware.clear()
+    return made
 
 
 async def _list_tools(context: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -95,9 +103,8 @@ async def _call_tool(context: Any, params: types.CallToolRequestParams) -> types
     if params.name not in BY_NAME:
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool. Known are {', '.join(BY_NAME)}.")
     try:
-        outcome = await _in_request(lambda: calling.call_tool(params.name, params.arguments or {}))
-    except Refusal as refusal:
-        error = of_refusal(refusal)
+        outcome = await _in_request(params.name, lambda: calling.call_tool(params.name, params.arguments or {}))
+    except ToolError as error:
         outcome = calling.Outcome(error.line, {"error": error.code}, is_error=True)
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=outcome.text)],
@@ -107,7 +114,10 @@ async def _call_tool(context: Any, params: types.CallToolRequestParams) -> types
 
 
 async def _list_resources(context: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-    found = await _in_request(lambda: resources.listed(calling.current_viewer()))
+    try:
+        found = await _in_request("resources/list", lambda: resources.listed(calling.current_viewer()))
+    except ToolError as error:
+        raise MCPError(types.INTERNAL_ERROR, error.line) from None
     return types.ListResourcesResult(
         resources=[
             types.Resource(uri=one.uri, name=one.name, description=one.description, mime_type=one.mime_type)
@@ -132,17 +142,29 @@ async def _list_templates(
 async def _read_resource(context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
     uri = str(params.uri)
     try:
-        text, kind = await _in_request(lambda: resources.read(calling.current_viewer(), uri))
-    except NotFound as absent:
-        raise MCPError(RESOURCE_NOT_FOUND, f"not_found: {absent.message}") from None
+        text, kind = await _in_request("resources/read", lambda: resources.read(calling.current_viewer(), uri))
+    except ToolError as error:
+        code = RESOURCE_NOT_FOUND if error.code == "not_found" else types.INTERNAL_ERROR
+        raise MCPError(code, error.line) from None
     return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, text=text, mime_type=kind)])
 
 
-async def _in_request(function: Callable[[], T]) -> T:
-    """Run as the caller, in the thread that asked, where the database connection is."""
+async def _in_request(what: str, function: Callable[[], T]) -> T:
+    """Run as the caller, in the thread that asked, where the database connection is. Raises ToolError and MCPError
+    alone.
+
+    SECURITY: of any other exception the SDK tells the caller the text, in the protocols before 2026.
+    """
 
     def run() -> T:
         with calling.entered():
             return function()
 
-    return await _worker.get()(run)  # type: ignore[no-any-return]
+    try:
+        return await working()(run)  # type: ignore[no-any-return]
+    except (ToolError, MCPError):
+        raise
+    except Refusal as refusal:
+        raise of_refusal(refusal) from None
+    except Exception as failure:
+        raise calling.failed(what, failure) from None

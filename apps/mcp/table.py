@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from apps.knowledge_graph.vocabulary import EDGE_TYPES
@@ -17,7 +18,7 @@ REPOSITORY = "Slug of a repository: host/owner/name."
 COLLECTION = "Id of a collection."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tool:
     """``logged``: the argument that holds the question, for tools that write a row of the query log."""
 
@@ -28,7 +29,7 @@ class Tool:
     exactly_one: tuple[str, ...] = ()
     logged: str = ""
 
-    @property
+    @cached_property
     def schema(self) -> dict[str, Any]:
         return schema_of(self.arguments, self.exactly_one)
 

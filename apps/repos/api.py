@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
-from django.db.models import Q
 from django.utils import timezone
 from rest_framework.response import Response
 
 from apps.access import rules
-from apps.access.compiled import AFTER_ID, AFTER_TEXT, MARK_OF_NOW, MARK_OF_TEXT, ReadablePages, ReadableRows
+from apps.access.compiled import MARK_OF_NOW, MARK_OF_TEXT, ReadableRows
 from apps.access.errors import NotFound
 from apps.access.models import TokenScope
-from apps.access.rest.cursors import page_of_readable, page_of_rows
+from apps.access.rest.cursors import page_of_rows
 from apps.access.rest.etags import check_if_match, etag_of, not_modified, tagged
 from apps.access.rest.grant_views import SourceGrantsView, SourceGrantView
 from apps.access.rest.schema import list_of
@@ -29,7 +27,8 @@ from apps.jobs.models import Job, JobItem
 from apps.jobs.presentation import JobLine
 from apps.repos import api_inputs as take
 from apps.repos import api_values as shape
-from apps.repos import registration, statistics
+from apps.repos import catalogue, registration, statistics
+from apps.repos.catalogue import counted
 from apps.repos.changes import apply_changes
 from apps.repos.models import Repository, RepositoryDocument
 from apps.repos.querysets import overdue_before
@@ -48,25 +47,10 @@ QUEUED: dict[str, Any] = {
 }
 
 
-def counted(rows: Any, now: datetime.datetime | None = None) -> Any:
-    """Repositories with what every answer about them tells."""
-    return rows.with_state(now).select_related("owner").annotate(documents_count=statistics.document_count())
-
-
-def _readable(viewer: Any, *_: Any) -> Any:
-    return counted(Repository.objects.visible_to(viewer), MARK_OF_NOW)
-
-
 _AT_SLUG: ReadableRows[Repository] = ReadableRows(
-    lambda viewer, slug, *_: _readable(viewer).filter(slug__iexact=slug).select_related("owner"),
+    lambda viewer, slug, *_: counted(Repository.objects.visible_to(viewer), MARK_OF_NOW).filter(slug__iexact=slug),
     MARK_OF_TEXT,
     *overdue_before(MARK_OF_NOW),
-)
-_ALL: ReadablePages[Repository] = ReadablePages(
-    lambda viewer, *_: _readable(viewer).select_related("owner"),
-    *overdue_before(MARK_OF_NOW),
-    order=("slug", "id"),
-    after=(AFTER_TEXT, AFTER_ID),
 )
 
 
@@ -113,19 +97,14 @@ class RepositoriesView(ApiView):
 
     def get(self, request: Any) -> Response:
         asked = self.query
-        if not any(asked.get(name) for name in ("state", "q", "host", "visibility")):
-            page = page_of_readable(_ALL, *overdue_before(timezone.now()), viewer=self.viewer, question=asked)
-            return Response(page.body(shape.present_line))
-        rows = Repository.objects.visible_to(self.viewer)
-        if asked.get("state"):
-            rows = rows.in_state(asked["state"])
-        if asked["q"]:
-            rows = rows.filter(Q(slug__icontains=asked["q"]) | Q(description__icontains=asked["q"]))
-        if asked["host"]:
-            rows = rows.filter(slug__istartswith=f"{asked['host']}/")
-        if asked.get("visibility"):
-            rows = rows.filter(visibility=asked["visibility"])
-        page = page_of_rows(counted(rows), order=("slug", "id"), viewer=self.viewer, question=asked)
+        page = catalogue.page_of(
+            self.viewer,
+            question=asked,
+            search=asked["q"],
+            state=asked.get("state") or "",
+            host=asked["host"],
+            visibility=asked.get("visibility") or "",
+        )
         return Response(page.body(shape.present_line))
 
     def post(self, request: Any) -> Response:

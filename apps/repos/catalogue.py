@@ -5,18 +5,29 @@ Every function begins with what the viewer may read; a place that is hidden is a
 
 from __future__ import annotations
 
+import datetime
 import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from apps.access.compiled import MARK_OF_ID, MARK_OF_NOW, MARK_OF_TEXT, ReadableRows, among
+from apps.access.compiled import (
+    AFTER_ID,
+    AFTER_TEXT,
+    MARK_OF_ID,
+    MARK_OF_NOW,
+    MARK_OF_TEXT,
+    ReadablePages,
+    ReadableRows,
+    among,
+)
 from apps.access.errors import NotFound
 from apps.access.querysets import first_or_absent
+from apps.access.rest.cursors import Page, page_of_readable, page_of_rows
 from apps.indexing.outlines import Outlined
 from apps.repos import statistics
 from apps.repos.lookup import document_for
@@ -32,14 +43,39 @@ README = re.compile(r"(?:^|/)readme(?:\.(?:md|mdx|markdown|rst|txt|adoc))?$", re
 _LINES = re.compile(r":\d+(?:-\d+)?$")
 
 
-def listed(viewer: Viewer, *, search: str = "", state: str = "") -> QuerySet[Any]:
-    """Readable repositories with their state and ``documents_count``."""
-    rows = Repository.objects.visible_to(viewer)
-    rows = rows.in_state(state) if state else rows.with_state()
+def counted(rows: Any, now: datetime.datetime | None = None) -> Any:
+    """Repositories with what every answer about them tells: their state, ``documents_count`` and the owner."""
+    return rows.with_state(now).select_related("owner").annotate(documents_count=statistics.document_count())
+
+
+def listed(viewer: Viewer, *, search: str = "", state: str = "", host: str = "", visibility: str = "") -> QuerySet[Any]:
+    """Readable repositories, ``counted``."""
+    rows: Any = Repository.objects.visible_to(viewer)
+    if state:
+        rows = rows.in_state(state)
     if search:
         rows = rows.filter(Q(slug__icontains=search) | Q(description__icontains=search))
-    found: QuerySet[Any] = rows.annotate(documents_count=statistics.document_count())
+    if host:
+        rows = rows.filter(slug__istartswith=f"{host}/")
+    if visibility:
+        rows = rows.filter(visibility=visibility)
+    found: QuerySet[Any] = counted(rows)
     return found
+
+
+_LISTED: ReadablePages[Repository] = ReadablePages(
+    lambda viewer, *_: counted(Repository.objects.visible_to(viewer), MARK_OF_NOW),
+    *overdue_before(MARK_OF_NOW),
+    order=("slug", "id"),
+    after=(AFTER_TEXT, AFTER_ID),
+)
+
+
+def page_of(viewer: Viewer, *, question: Mapping[str, Any], **narrowed: str) -> Page[Any]:
+    """One page of ``listed`` by slug. ``question`` as in ``page_of_rows``."""
+    if not any(narrowed.values()):
+        return page_of_readable(_LISTED, *overdue_before(timezone.now()), viewer=viewer, question=question)
+    return page_of_rows(listed(viewer, **narrowed), order=_LISTED.order, viewer=viewer, question=question)
 
 
 def symbol_counts(repositories: Iterable[Repository]) -> dict[uuid.UUID, int]:

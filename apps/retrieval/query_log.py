@@ -17,7 +17,7 @@ import logging
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
@@ -25,9 +25,10 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import Error as DatabaseFailure
-from django.db import connection, transaction
+from django.db import ProgrammingError, connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from psycopg.errors import InvalidSqlStatementName
 
 from apps.access.errors import Refusal
 from apps.access.origin import current_origin
@@ -47,29 +48,51 @@ SourceKey: TypeAlias = tuple[str, UUID]
 LOCK_MILLISECONDS = 200
 """An answer waits no longer for a log table that somebody holds."""
 _BOUNDED = f"SET LOCAL lock_timeout = {LOCK_MILLISECONDS}"
+_ROW_VALUES = {
+    "id": "uuid",
+    "at": "timestamptz",
+    "user": "uuid",
+    "token": "uuid",
+    "door": "text",
+    "tool": "text",
+    "query": "text",
+    "named": "text[]",
+    "found": "text[]",
+    "repositories": "uuid[]",
+    "collections": "uuid[]",
+    "outcome": "text",
+    "code": "text",
+    "tokens": "integer",
+    "milliseconds": "integer",
+}
 _ROW = """
 WITH silent AS (
     SELECT 'repository:' || id AS key FROM repositories
-    WHERE id = ANY(%(repositories)s::uuid[]) AND NOT logs_queries
+    WHERE id = ANY({repositories}) AND NOT logs_queries
     UNION ALL
     SELECT 'collection:' || id FROM md_collections
-    WHERE id = ANY(%(collections)s::uuid[]) AND query_log_opt_out
+    WHERE id = ANY({collections}) AND query_log_opt_out
 ), kept AS (
-    SELECT key, place FROM unnest(%(found)s::text[]) WITH ORDINALITY AS found (key, place)
+    SELECT key, place FROM unnest({found}) WITH ORDINALITY AS found (key, place)
     WHERE key NOT IN (SELECT key FROM silent)
 )
 INSERT INTO query_log
     (id, at, user_id, token_id, door, tool, query, named, found, outcome, code, results, tokens, milliseconds)
-SELECT %(id)s::uuid, %(at)s, %(user)s::uuid, %(token)s::uuid, %(door)s, %(tool)s, %(query)s, %(named)s::text[],
+SELECT {id}, {at}, {user}, {token}, {door}, {tool}, {query}, {named},
     ARRAY(SELECT key FROM kept GROUP BY key ORDER BY min(place)),
-    COALESCE(NULLIF(%(outcome)s, ''), CASE WHEN EXISTS (SELECT FROM kept) THEN 'ok' ELSE 'empty' END),
-    %(code)s, (SELECT count(*) FROM kept),
-    CASE WHEN (SELECT count(*) FROM kept) = cardinality(%(found)s::text[]) THEN %(tokens)s ELSE 0 END,
-    %(milliseconds)s
-WHERE NOT EXISTS (SELECT FROM silent WHERE key = ANY(%(named)s::text[]))
+    COALESCE(NULLIF({outcome}, ''), CASE WHEN EXISTS (SELECT FROM kept) THEN 'ok' ELSE 'empty' END),
+    {code}, (SELECT count(*) FROM kept),
+    CASE WHEN (SELECT count(*) FROM kept) = cardinality({found}) THEN {tokens} ELSE 0 END,
+    {milliseconds}
+WHERE NOT EXISTS (SELECT FROM silent WHERE key = ANY({named}))
 """
 """A source that opted out, as its row says right now, leaves no trace: no row where the question names it, and its
 hits are as if they had not been."""
+_PREPARE = f"PREPARE cograph_query_log_row ({', '.join(_ROW_VALUES.values())}) AS " + _ROW.format(
+    **{name: f"${place}" for place, name in enumerate(_ROW_VALUES, start=1)}
+)
+_EXECUTE = f"EXECUTE cograph_query_log_row ({', '.join(f'%({name})s::{kind}' for name, kind in _ROW_VALUES.items())})"
+"""Planned once for each connection. By name, because the driver prepares no two statements of one message."""
 _COUNT = """
 INSERT INTO query_log_anonymous AS counted (day, door, tool, queries) VALUES (%(day)s, %(door)s, %(tool)s, 1)
 ON CONFLICT (day, door, tool) DO UPDATE SET queries = counted.queries + 1
@@ -120,20 +143,40 @@ def noting(*, by: Viewer, door: Door, tool: str, query: str, named: Sequence[Sou
 
 
 def _write(note: Note, by: Viewer, door: Door, tool: str, query: str, milliseconds: int) -> None:
-    if isinstance(by, AbstractUser):
-        statement, values = _ROW, _values(note, by, door, tool, query, milliseconds)
-    else:
-        statement, values = _COUNT, {"day": timezone.now().date(), "door": str(door), "tool": tool}
     try:
-        if connection.in_atomic_block:
-            with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute(f"{_BOUNDED}; {statement}; SET LOCAL lock_timeout = 0", values)
+        if isinstance(by, AbstractUser):
+            _add(_values(note, by, door, tool, query, milliseconds))
         else:
-            with connection.cursor() as cursor:
-                # One message, which PostgreSQL runs as one transaction: the bound ends with it.
-                cursor.execute(f"{_BOUNDED}; {statement}", values)
+            _run(_COUNT, {"day": timezone.now().date(), "door": str(door), "tool": tool})
     except DatabaseFailure as failure:
         logger.warning("the query log could not be written: %s", type(failure).__name__)
+
+
+def _add(values: Mapping[str, Any]) -> None:
+    connection.ensure_connection()
+    raw: Any = connection.connection
+    if getattr(raw, "cograph_query_log_is_prepared", False):
+        try:
+            _run(_EXECUTE, values)
+        except ProgrammingError as failure:
+            # The driver forgets all that is prepared behind a transaction that was rolled back.
+            if not isinstance(failure.__cause__, InvalidSqlStatementName):
+                raise
+        else:
+            return
+    _run(_PREPARE, None)
+    raw.cograph_query_log_is_prepared = True
+    _run(_EXECUTE, values)
+
+
+def _run(statement: str, values: Mapping[str, Any] | None) -> None:
+    if connection.in_atomic_block:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"{_BOUNDED}; {statement}; SET LOCAL lock_timeout = 0", values)
+    else:
+        with connection.cursor() as cursor:
+            # One message, which PostgreSQL runs as one transaction: the bound ends with it.
+            cursor.execute(f"{_BOUNDED}; {statement}", values)
 
 
 def _values(note: Note, by: Any, door: Door, tool: str, query: str, milliseconds: int) -> dict[str, Any]:

@@ -164,3 +164,23 @@ def test_a_failure_of_a_tool_tells_no_trace(land: Land, token: str, monkeypatch:
     text = post(call("repositories"), token).json()["result"]["content"][0]["text"]
     assert text.startswith("unavailable: this call failed on the server (request ")
     assert "secret" not in text
+
+
+def test_a_failure_of_a_resource_tells_no_trace(land: Land, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of exceptions that a handler lets pass the SDK tells the text."""
+    from apps.mcp import calling, resources
+
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("secret path /srv/x")
+
+    monkeypatch.setattr(resources, "read", broken)
+    monkeypatch.setattr(resources, "listed", broken)
+    monkeypatch.setattr(calling, "_named", broken)
+    for body in (
+        rpc("resources/list"),
+        rpc("resources/read", {"uri": "cograph://guide"}),
+        call("retrieve", query="leases"),
+    ):
+        answer = post(body, token)
+        assert "unavailable: this call failed on the server (request " in answer.content.decode()
+        assert b"secret" not in answer.content

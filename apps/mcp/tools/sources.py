@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.access.rest.cursors import page_of_rows
 from apps.collections import catalogue as collections
 from apps.mcp.bounds import one_line
 from apps.mcp.freshness import line_of
@@ -16,11 +15,10 @@ DESCRIPTION_CHARS = 300
 
 def repositories(call: Call) -> Reply:
     state = "" if call["state"] == "any" else call["state"]
-    rows = repos.listed(call.viewer, search=call["search"], state=state)
     question = call.question(cursor=call["cursor"])
 
     def fetch(limit: int) -> tuple[list[Any], int, str | None]:
-        page = page_of_rows(rows, order=("slug", "id"), viewer=call.viewer, question={**question, "limit": limit})
+        page = repos.page_of(call.viewer, search=call["search"], state=state, question={**question, "limit": limit})
         symbols = repos.symbol_counts(page.items)
         for repository in page.items:
             repository.symbols_count = symbols.get(repository.pk, 0)
@@ -62,11 +60,10 @@ def repositories(call: Call) -> Reply:
 
 
 def list_collections(call: Call) -> Reply:
-    rows = collections.listed(call.viewer, search=call["search"])
     question = call.question(cursor=call["cursor"])
 
     def fetch(limit: int) -> tuple[list[Any], int, str | None]:
-        page = page_of_rows(rows, order=("name", "id"), viewer=call.viewer, question={**question, "limit": limit})
+        page = collections.page_of(call.viewer, search=call["search"], question={**question, "limit": limit})
         return page.items, page.total, page.next_cursor
 
     def present(collection: Any) -> str:
