@@ -12,7 +12,7 @@ from apps.jobs.kinds import Due, SourceKey
 from apps.jobs.models import Job
 from apps.jobs.running import JobRun
 from apps.knowledge_graph.lint import refresh_findings
-from apps.knowledge_graph.models import CanonicalPage, GraphSource
+from apps.knowledge_graph.models import GraphSource
 from apps.knowledge_graph.observing import PROJECT_DOCUMENT, PROJECT_GRAPH
 from apps.knowledge_graph.projection import PROJECTOR
 from apps.knowledge_graph.proposals import propose
@@ -23,6 +23,8 @@ from apps.knowledge_graph.storing.incremental import change_documents
 from apps.knowledge_graph.storing.rebuild import rebuild
 from apps.knowledge_graph.storing.report import Report
 from apps.knowledge_graph.storing.sources import KINDS, ensure_graph, find_graph, lock_graph
+from apps.knowledge_graph.storing.standing import standing_of
+from apps.knowledge_graph.values import Page
 
 __all__ = ["PROJECT_DOCUMENT", "PROJECT_GRAPH", "project_document", "project_graph"]
 
@@ -64,29 +66,34 @@ def _project_document(run: JobRun) -> None:
             _end(run, "overtaken")
             return
         lock_graph(kind, source_id)
-        now = load_document(kind, document_id)
+        now = standing_of(kind, document_id)
         if now is None or now.state != document.state:
             _end(run, "overtaken")
             return
-        graph = find_graph(kind, source_id)
-        was = CanonicalPage.objects.of_documents([document_id]).values_list("uid", "header_state").first()
-        if page is None and (was is None or was[1] == "former"):
+        if page is None and not now.is_page:
             _end(run, "plain")
             return
-        slugs = {page.uid} if page else set()
-        slugs |= {was[0]} if was else set()
-        if graph is None:
-            graph = ensure_graph(kind, source_id)
+        graph = now.graph or ensure_graph(kind, source_id)
+        slugs = {uid for uid in (page.uid if page else "", now.uid) if uid}
         before = claims_to(graph, slugs) if run.params.get(REPORT) else {}
         report = change_documents(
             graph, {document_id: page}, cause=str(run.params.get("act", "edit")), change=str(run.params["change"])
         )
         if graph.projector == 0:
             GraphSource.objects.filter(pk=graph.pk).update(projector=PROJECTOR)
-        found = outcomes_of_pages(graph, [document_id], otherwise="projected" if report.total else "unchanged")
         after = claims_to(graph, slugs) if run.params.get(REPORT) else {}
         tell_files(run, {path: claim for path, claim in after.items() if before.get(path, claim) != claim})
-        _end(run, found.get(document.path, "plain"), report)
+        _end(run, _outcome(page, report), report)
+
+
+def _outcome(page: Page | None, report: Report) -> str:
+    if page is None:
+        return "plain"
+    if page.header_state == "stale_header":
+        return "stale header"
+    if page.document in report.withheld:
+        return "duplicate"
+    return "projected" if report.total else "unchanged"
 
 
 def project_graph(run: JobRun) -> None:

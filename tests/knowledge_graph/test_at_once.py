@@ -88,14 +88,14 @@ def test_graph_fact_80_and_87_readers_see_the_old_or_the_new(
             seen.add((kinds.count("depends_on"), kinds.count("uses")))
             half_way.set()
 
-    copy_rows = writing.copy_rows
+    add_rows = writing.add_rows
 
     def slowly(table: str, columns: Any, rows: Any) -> None:
-        copy_rows(table, columns, rows)
+        add_rows(table, columns, rows)
         half_way.clear()
         half_way.wait(5)  # a reader looks while part of the rows are written
 
-    monkeypatch.setattr(writing, "copy_rows", slowly)
+    monkeypatch.setattr(writing, "add_rows", slowly)
 
     def swap() -> None:
         try:

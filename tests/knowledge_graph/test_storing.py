@@ -222,14 +222,14 @@ def test_graph_fact_80_a_failure_leaves_nothing(example: Collection, put: Put, m
     from apps.knowledge_graph.storing import writing
 
     before = ids(example)
-    copy_rows = writing.copy_rows
+    add_rows = writing.add_rows
 
     def break_off(table: str, columns: Any, rows: Any) -> None:
         if table == "kb_edges" and rows:
             raise RuntimeError("injected")
-        copy_rows(table, columns, rows)
+        add_rows(table, columns, rows)
 
-    monkeypatch.setattr(writing, "copy_rows", break_off)
+    monkeypatch.setattr(writing, "add_rows", break_off)
     put("new.md", page_text("new", "[[mod-redis-pool]] [[nowhere]]"))
     put("other.md", page_text("other"))
     jobs = {job.params["path"]: job for job in drain() if job.kind == "project_document"}

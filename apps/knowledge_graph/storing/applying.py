@@ -123,12 +123,11 @@ class _Application:
         open_uids |= {edge.to_uid for uid, edge in edges.items() if uid not in self.desired.edges}
         open_uids |= {edge.to_uid for uid, edge in self.desired.edges.items() if uid not in edges}
         open_uids -= set(found)
-        borne, elsewhere = self.stored.ends(open_uids, self.page_ids.values())
-        linked |= elsewhere
+        ends = self.stored.ends({*found, *open_uids}, self.page_ids.values())
         # Borne by a page out of reach of this change: such nodes are as they should be.
-        for uid in open_uids - borne:
-            found[uid] = dangling_node(uid) if uid in linked else None
-        return found, self.stored.nodes(found)
+        for uid in open_uids - ends.borne:
+            found[uid] = dangling_node(uid) if uid in linked or uid in ends.linked else None
+        return found, {uid: row for uid, row in ends.nodes.items() if uid in found}
 
     # -- comparing
 
@@ -205,7 +204,7 @@ class _Application:
         source, revision = self.graph.pk, self.graph.revision
         added = [(source, revision, self._page_of(document), *named, *form) for document, named, form in plan.added]
         changed = [(row.id, revision, self._page_of(document), *form) for row, document, form in plan.changed]
-        writing.copy_rows(table, ("source_id", "valid_from", "page_id", *key, *columns), added)
+        writing.add_rows(table, ("source_id", "valid_from", "page_id", *key, *columns), added)
         writing.update_rows(table, ("valid_from", "page_id", *columns), changed, closing=revision)
 
     def _delete(self, table: str, plan: Plan) -> None:
@@ -223,6 +222,8 @@ class _Application:
                 former.add(document)
                 continue
             page, bears = pair
+            if not bears:
+                self.report.withheld.add(document)
             if document in self.desired.read:
                 form = rows.page_form(page, bears=bears, projector=PROJECTOR)
                 if row is None:
@@ -261,7 +262,7 @@ class _Application:
             writing.drop_references(concerned)
             source = self.graph.pk
             columns = ("source_id", *rows.REFERENCE_COLUMNS)
-            writing.copy_rows("kb_cross_source_references", columns, [(source, *form) for form in wanted])
+            writing.add_rows("kb_cross_source_references", columns, [(source, *form) for form in wanted])
 
     def _drop_guesses(self) -> None:
         """Guesses end with one of their pages, and where a person has written an edge between the two."""

@@ -9,10 +9,10 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import Case, Q, TextField, Value, When
 from django.db.models.functions import Cast
 
+from apps.access.cursors import prepared_cursor
 from apps.collections.models import Document, DocumentVersion
 from apps.knowledge_graph.naming import PAGE_ENDINGS
 from apps.knowledge_graph.reading.header import read_front
@@ -46,8 +46,20 @@ class StoredDocument:
         return (self.path, self.version_hash, self.live)
 
 
+_ONE = {
+    "repository": "SELECT repository_id, id, path, text, content_hash, true, 0 FROM repo_documents WHERE id = %s",
+    "collection": (
+        "SELECT collection_id, id, source_key, text, encode(content_hash, 'hex'), trashed_at IS NULL, version"
+        " FROM md_documents WHERE id = %s"
+    ),
+}
+
+
 def load_document(kind: str, document_id: UUID) -> StoredDocument | None:
-    return next(iter(load_documents(kind, [document_id])), None)
+    with prepared_cursor() as cursor:
+        cursor.execute(_ONE[kind], (document_id,))
+        row = cursor.fetchone()
+    return StoredDocument(kind, *row) if row else None
 
 
 def load_documents(kind: str, documents: Iterable[UUID]) -> Iterator[StoredDocument]:
@@ -133,7 +145,7 @@ def plain_documents(kind: str, source_id: UUID, pages: Some[UUID]) -> list[Plain
 def lock_documents(kind: str, documents: Some[UUID]) -> set[UUID]:
     """Keep these rows from being deleted until the end of the transaction; returns those that exist."""
     table = "repo_documents" if kind == "repository" else "md_documents"
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             f"SELECT id FROM {table} WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE",  # noqa: S608 - of two constants
             [list(documents)],

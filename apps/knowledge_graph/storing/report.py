@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 EXAMPLES = 5
 
@@ -35,6 +36,8 @@ class Report:
     edges: Change = field(default_factory=Change)
     evidence: Change = field(default_factory=Change)
     revision: int | None = None
+    withheld: set[UUID] = field(default_factory=set)
+    """Documents that others keep from their slugs."""
 
     @property
     def total(self) -> int:

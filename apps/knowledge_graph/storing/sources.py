@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db import connection
-
+from apps.access.cursors import prepared_cursor
 from apps.indexing.statements import Fragment, fetch
 from apps.knowledge_graph.models import GraphSource
 
@@ -36,8 +35,8 @@ def lock_graph(kind: str, source_id: UUID) -> None:
     Row locks of documents are taken before this one, never after, so that deletions, which hold theirs already, and
     projections cannot wait for each other in a circle.
     """
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended('knowledge_graph:' || %s || ':' || %s, 0))",
+            "SELECT pg_advisory_xact_lock(hashtextextended('knowledge_graph:' || %s::text || ':' || %s::text, 0))",
             [kind, str(source_id)],
         )

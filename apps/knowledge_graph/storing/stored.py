@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
+from apps.access.cursors import prepared_cursor
 from apps.knowledge_graph.models import GraphSource
 from apps.knowledge_graph.storing.rows import (
     EVIDENCE_COLUMNS,
@@ -54,11 +54,22 @@ _EVIDENCE = (
 )
 _NODE_COLUMNS = "n.id, n.node_uid, n.page_id, n.node_type, n.label, n.status, n.priority, n.payload"
 _ENDS = (
-    "SELECT w.uid, w.borne, NOT w.borne AND EXISTS (SELECT FROM kb_edges e WHERE e.source_id = %(source)s"
-    " AND e.to_uid = w.uid AND e.provenance <> 'inferred' AND e.page_id <> ALL(%(pages)s))"
+    "SELECT w.uid, w.borne, NOT w.borne AND EXISTS (SELECT FROM kb_edges e WHERE e.source_id = %(source)s"  # noqa: S608
+    f" AND e.to_uid = w.uid AND e.provenance <> 'inferred' AND e.page_id <> ALL(%(pages)s)), {_NODE_COLUMNS}"
     " FROM (SELECT u.uid, EXISTS (SELECT FROM kb_pages p WHERE p.source_id = %(source)s AND p.uid = u.uid AND p.bears"
     " AND p.id <> ALL(%(pages)s)) AS borne FROM unnest(%(uids)s::text[]) AS u (uid) OFFSET 0) w"
+    " LEFT JOIN kb_nodes n ON n.source_id = %(source)s AND n.node_uid = w.uid"
 )
+
+
+@dataclass(slots=True)
+class Ends:
+    """What stands at some uids: those that other pages bear; of the rest, those that an edge of other pages leads to;
+    their nodes."""
+
+    borne: set[str] = field(default_factory=set)
+    linked: set[str] = field(default_factory=set)
+    nodes: dict[str, NodeRow] = field(default_factory=dict)
 
 
 class StoredRows:
@@ -89,7 +100,7 @@ class StoredRows:
         self._read_evidence("")
 
     def _rows(self, statement: str, **params: Any) -> list[tuple[Any, ...]]:
-        with connection.cursor() as cursor:
+        with prepared_cursor() as cursor:
             cursor.execute(statement.replace("{key}", self._key), {"source": self.graph.pk, **params})
             found: list[tuple[Any, ...]] = cursor.fetchall()
             return found
@@ -122,19 +133,22 @@ class StoredRows:
             found = self._rows(_EDGES + condition, pages=list(pages), uids=list(uids)) if pages or uids else []
         return {row.edge_uid: row for row in map(EdgeRow._make, found)}
 
-    def nodes(self, uids: Collection[str] | None = None) -> dict[str, NodeRow]:
-        """Nodes of these uids, or all."""
+    def nodes(self) -> dict[str, NodeRow]:
+        """All nodes."""
         statement = f"SELECT {_NODE_COLUMNS} FROM kb_nodes n WHERE n.source_id = %(source)s"  # noqa: S608 - constants
-        if uids is None:
-            return {row[1]: _node(row) for row in self._rows(statement)}
-        found = self._rows(statement + " AND n.node_uid = ANY(%(uids)s)", uids=list(uids)) if uids else ()
-        return {row[1]: _node(row) for row in found}
+        return {row[1]: _node(row) for row in self._rows(statement)}
 
-    def ends(self, uids: Collection[str], pages: Collection[int]) -> tuple[set[str], set[str]]:
-        """Those of ``uids`` that other pages than ``pages`` bear; and of the rest, those that an edge of other pages
-        leads to."""
-        found = self._rows(_ENDS, uids=list(uids), pages=list(pages)) if uids else ()
-        return {uid for uid, borne, _ in found if borne}, {uid for uid, _, linked in found if linked}
+    def ends(self, uids: Collection[str], pages: Collection[int]) -> Ends:
+        """What stands at ``uids``, the pages ``pages`` left aside; by one statement."""
+        found = Ends()
+        for uid, borne, linked, *columns in self._rows(_ENDS, uids=list(uids), pages=list(pages)) if uids else ():
+            if borne:
+                found.borne.add(uid)
+            if linked:
+                found.linked.add(uid)
+            if columns[0] is not None:
+                found.nodes[uid] = _node(columns)
+        return found
 
 
 def _node(row: Any) -> NodeRow:
