@@ -41,8 +41,7 @@ class Line:
         self._asked: list[_Work] = []
         self._end = asyncio.Event()
         opened = asyncio.Event()
-        # In a context of nobody, or what the first caller's knows would stay with it.
-        self._held = self._loop.create_task(self._hold(opened), context=Context())
+        self._held = self._loop.create_task(self._hold(opened))
         self._loop.run_until_complete(opened.wait())
 
     @property
@@ -147,7 +146,8 @@ def _line() -> Iterator[Line]:
     if line is not None and (line.ended or line.mcp is not chosen):
         line.close()
         line = None
-    line = line or Line(chosen)
+    # In a context of nobody: a loop keeps the one that it is made in, and with it whoever asks.
+    line = line or Context().run(Line, chosen)
     kept = False
     try:
         yield line
