@@ -20,8 +20,8 @@ from apps.access.models import User
 from apps.access.origin import Origin, acting
 from apps.access.rules import Visibility
 from apps.collections.curation import create_collection
-from apps.collections.reading import close_shared_pool
 from apps.collections.uploads import upload_document
+from apps.markup.shared_pool import close_shared_pool
 from apps.repos.models import Repository
 from apps.repos.registration import move_local, register_repository, request_sync
 from cograph_site.models import GivenSample

@@ -17,6 +17,7 @@ from apps.access.rules import Right
 from apps.access.sources import Source
 from apps.indexing.models import Chunk
 from apps.jobs.models import Job
+from apps.markup.values import WordWindow
 from apps.repos import models_code  # noqa: F401 - its models belong to this room
 from apps.repos.discovery import Kind
 from apps.repos.querysets import DocumentQuerySet, RepositoryChildQuerySet, RepositoryQuerySet
@@ -158,6 +159,11 @@ class Repository(Source):
     def stale_since(self) -> datetime.datetime | None:
         """Time of the last good check, when the repository is stale; needs ``with_state()``."""
         return self.last_checked_at if getattr(self, "is_stale", False) else None
+
+    @property
+    def word_window(self) -> WordWindow:
+        """How prose is cut."""
+        return WordWindow(self.max_words, self.overlap_words, self.max_chars)
 
     @property
     def chunk_profile(self) -> str:

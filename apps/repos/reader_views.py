@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from apps.access.errors import NotFound
@@ -66,10 +67,7 @@ def reader(request: HttpRequest, slug: str, doc_slug: str) -> HttpResponse:
     repository = repository_for(viewer, slug)
     document = document_for(repository, doc_slug)
     if isinstance(document, str):
-        response = redirect("repos:reader", slug=repository.slug, doc_slug=document, permanent=True)
-        # A moved page may move again, and the viewer may lose it: browsers must not keep the answer for ever.
-        response["Cache-Control"] = "private, no-store"
-        return response
+        return moved("repos:reader", repository, document)
     if request.GET.get("raw"):
         return _raw(document.text)
     rows = RepositoryDocument.objects.visible_to(viewer).filter(repository=repository)
@@ -93,6 +91,16 @@ def reader(request: HttpRequest, slug: str, doc_slug: str) -> HttpResponse:
         "frontmatter": sorted(document.frontmatter.items()) if isinstance(document.frontmatter, dict) else [],
     }
     return answer(request, "repos/reader.html", context)
+
+
+def moved(view: str, repository: Repository, doc_slug: str, query: str = "") -> HttpResponse:
+    """To the address of a page that moved."""
+    response = redirect(
+        reverse(view, args=[repository.slug, doc_slug]) + (f"?{query}" if query else ""), permanent=True
+    )
+    # It may move again, and the viewer may lose it: browsers must not keep the answer for ever.
+    response["Cache-Control"] = "private, no-store"
+    return response
 
 
 def _host_links(repository: Repository, document: RepositoryDocument) -> list[tuple[str, str]]:

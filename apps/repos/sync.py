@@ -20,7 +20,6 @@ from apps.indexing.stores import stores_of
 from apps.jobs.errors import TransientFailure
 from apps.jobs.models import Cause, ItemState
 from apps.jobs.running import JobRun
-from apps.markup.values import WordWindow
 from apps.repos import links, remotes, removal
 from apps.repos.code.sync import is_done, sync_code
 from apps.repos.fetching import Fetched, fetch
@@ -251,9 +250,14 @@ class _Sync:
                     self.recorder.moved(move)
 
     def _read(self, fetched: Fetched, plan: Plan, writer: Writer) -> None:
-        repository = self.repository
-        profile = WordWindow(repository.max_words, repository.overlap_words, repository.max_chars)
-        stage = ReadStage(self.run, writer, self.recorder, mirror=fetched.mirror, limits=self.limits, profile=profile)
+        stage = ReadStage(
+            self.run,
+            writer,
+            self.recorder,
+            mirror=fetched.mirror,
+            limits=self.limits,
+            profile=self.repository.word_window,
+        )
         stage.work_off(plan)
 
     def _speak(self) -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.repos import code_views, converters, reader_views, report_views, settings_views, views, webhook_views
+from apps.repos import (
+    code_views,
+    compare_views,
+    converters,
+    reader_views,
+    report_views,
+    settings_views,
+    views,
+    webhook_views,
+)
 
 __all__ = ["app_name", "converters", "urlpatterns"]
 
@@ -16,6 +25,8 @@ urlpatterns = [
     path("repos/<repository:slug>", views.overview, name="overview"),
     path("repos/<repository:slug>/docs", reader_views.docs, name="docs"),
     path("repos/<repository:slug>/docs/<str:doc_slug>", reader_views.reader, name="reader"),
+    path("repos/<repository:slug>/docs/<str:doc_slug>/compare", compare_views.compare_page, name="compare"),
+    path("repos/<repository:slug>/docs/<str:doc_slug>/compare/raw", compare_views.compare_patch, name="compare-raw"),
     path("repos/<repository:slug>/code", code_views.code, name="code"),
     path("repos/<repository:slug>/code/<uuid:node_id>", code_views.node, name="node"),
     path("repos/<repository:slug>/files", reader_views.files, name="files"),

@@ -20,10 +20,10 @@ from apps.access.rest import docs
 from apps.access.tokens import create_token
 from apps.collections.curation import create_collection
 from apps.collections.models import Collection, Document, DocumentChunk
-from apps.collections.reading import close_shared_pool
 from apps.collections.uploads import upload_document
 from apps.jobs.models import Job
 from apps.jobs.worker import drain
+from apps.markup.shared_pool import close_shared_pool
 from apps.repos.models import Repository, RepositoryDocument
 from apps.repos.models_code import CodeNode
 from tests.repos.conftest import Portal, Upstream

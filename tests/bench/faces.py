@@ -57,8 +57,9 @@ def fill() -> tuple[Any, Any]:
     from apps.access.models import User
     from apps.collections.curation import create_collection
     from apps.collections.documents import Incoming, store
-    from apps.collections.reading import close_shared_pool, read_one
+    from apps.collections.reading import read_one
     from apps.jobs.models import JobItem
+    from apps.markup.shared_pool import close_shared_pool
     from tests.portal.worlds import make_document, make_job, make_repository
 
     owner = User.objects.create_superuser("bench")

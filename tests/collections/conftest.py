@@ -12,8 +12,8 @@ from django.contrib.auth.models import Group
 from apps.access.models import User
 from apps.collections.curation import create_collection
 from apps.collections.models import Collection, Document
-from apps.collections.reading import close_shared_pool
 from apps.collections.uploads import Uploaded, upload_document
+from apps.markup.shared_pool import close_shared_pool
 
 
 @pytest.fixture(scope="session", autouse=True)

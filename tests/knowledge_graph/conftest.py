@@ -40,7 +40,7 @@ def expected(shared: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _end_readers() -> Iterator[None]:
-    from apps.collections.reading import close_shared_pool
+    from apps.markup.shared_pool import close_shared_pool
 
     yield
     close_shared_pool()

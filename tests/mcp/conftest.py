@@ -23,9 +23,9 @@ from apps.access.models import User
 from apps.access.rest import throttles
 from apps.collections.curation import create_collection
 from apps.collections.models import Collection
-from apps.collections.reading import close_shared_pool
 from apps.collections.uploads import upload_document
 from apps.jobs.worker import drain, run_job
+from apps.markup.shared_pool import close_shared_pool
 from apps.mcp import calling
 from apps.mcp.replies import META_KEY
 from apps.mcp.server import server

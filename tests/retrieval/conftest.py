@@ -11,9 +11,9 @@ from django.contrib.auth.models import AnonymousUser
 from apps.access.models import User
 from apps.collections.curation import create_collection
 from apps.collections.models import Collection
-from apps.collections.reading import close_shared_pool
 from apps.collections.uploads import upload_document
 from apps.jobs.worker import drain
+from apps.markup.shared_pool import close_shared_pool
 from apps.retrieval.search import search
 from apps.retrieval.values import Answer, Question
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -76,3 +76,24 @@ class BlobReader:
             raise EOFError("git cat-file ended early")
         self._answers.read(1)
         return data if head[1] == b"blob" else None
+
+
+def blobs_at(mirror: Path, places: Sequence[tuple[str, bytes]]) -> list[str | None]:
+    """The id of the blob at each (commit, path), by one git process; None where the mirror has none.
+
+    The protocol is by lines, so a path that holds a line feed has none either.
+    """
+    asked = [b"%s:%s\n" % (commit.encode("ascii"), path) if b"\n" not in path else b"-\n" for commit, path in places]
+    with running(["cat-file", "--batch-check=%(objectname) %(objecttype)"], directory=mirror, stdin=True) as process:
+        requests, answers = opened(process.stdin), opened(process.stdout)
+
+        def feed() -> None:
+            with contextlib.suppress(OSError, ValueError):
+                requests.write(b"".join(asked))
+                requests.close()
+
+        feeder = threading.Thread(target=feed, daemon=True)
+        feeder.start()
+        found = [answers.readline().split(b" ") for _ in asked]
+        feeder.join()
+    return [line[0].decode("ascii") if len(line) == 2 and line[1] == b"blob\n" else None for line in found]

@@ -12,9 +12,9 @@ import pytest
 from django.db import connection
 
 from apps.collections.models import Collection, Document
-from apps.collections.reading import close_shared_pool
 from apps.collections.uploads import upload_document
 from apps.jobs.worker import drain
+from apps.markup.shared_pool import close_shared_pool
 
 FILES = {
     "start.md": "# Start\n\nRead [the pool](pool.md#limits).\n\n```sh\nmake run\n```\n",
