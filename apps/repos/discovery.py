@@ -156,7 +156,6 @@ def split(path: str) -> tuple[list[str], str, str]:
     return folders, name, name[dot:].lower() if dot >= 0 else ""
 
 
-@functools.lru_cache(maxsize=16_384)
 @functools.lru_cache(maxsize=50_000)
 def is_side(path: str) -> bool:
     """Whether the file lies in a folder of fixtures, vendored or archived text."""

@@ -329,10 +329,12 @@ class Deletions:
 def decide_deletions(
     vanished: Sequence[KnownDocument], dropped: Sequence[KnownDocument], *, live: int, listing_is_empty: bool
 ) -> Deletions:
-    """Many deletions at once, or an empty listing, wait for a writer; what a filter drops goes at once.
+    """Many deletions at once, or an empty listing, wait for a writer; what a filter drops goes at once, and what a
+    writer has approved (the job that was to delete it did not get so far).
 
     ``live`` is the number of documents before the run, without those that a writer chose to keep.
     """
+    dropped = [*dropped, *(known for known in vanished if known.absence == "approved")]
     gone = [known for known in vanished if known.absence == ""]
     waiting = [known for known in vanished if known.absence == "held"]
     many = len(gone) + len(waiting)

@@ -32,7 +32,7 @@ from apps.symbols.values import NotParsed
 from apps.symbols.values import Unit as CodeUnit
 
 READ_FILE = "apps.repos.reading:read_file"
-PARSER_VERSION = "1"
+PARSER_VERSION = "2"
 """Raised with every change of decoding, parsing, redaction or chunking: documents of another version are read anew."""
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"

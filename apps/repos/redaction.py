@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from apps.repos.discovery import Kind
+from apps.repos.values_below import words_below
 
 REDACTED = "[redacted]"
 
@@ -147,6 +148,9 @@ def redact_file(text: str, path: str, kind: Kind) -> Redacted:
     elif kind in (Kind.CONFIG, Kind.WORKFLOW):
         for at, line in enumerate(lines):
             put(at, *_config_line(line))
+        for at, word in list(words_below(lines, _secret_key)):
+            if _config_secret(word["value"]):
+                put(at, lines[at][: word.start("value")] + REDACTED + lines[at][word.end("value") :], 1)
     for first, last in _key_blocks(lines) if KEY_MARK in text else ():
         for at in range(first, last + 1):
             put(at, _inside_key_block(lines[at], first=at == first, last=at == last), 1 if at == first else 0)

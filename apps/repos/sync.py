@@ -25,7 +25,7 @@ from apps.repos.code.sync import is_done, sync_code
 from apps.repos.fetching import Fetched, fetch
 from apps.repos.files import FileRow, replace_files
 from apps.repos.git.blobs import LazyBlobs
-from apps.repos.git.errors import GitFailure, GitTimeout
+from apps.repos.git.errors import GitFailure, GitTimeout, cause_of
 from apps.repos.git.listing import commit_info, is_ancestor, last_changes, list_tree
 from apps.repos.git.values import CommitInfo, Entry, shown_path
 from apps.repos.known import (
@@ -61,6 +61,8 @@ def run_sync(run: JobRun) -> None:
     except GitTimeout as error:
         raise TransientFailure("timeout", f"git was not done within {error.seconds:g} seconds.") from None
     except (GitFailure, EOFError) as error:
+        if isinstance(error, EOFError) or cause_of(error.text).local:
+            remotes.mirror(repository).remove()  # the next attempt fetches it anew
         text = error.text if isinstance(error, GitFailure) else str(error)
         detail = redact(text.strip().splitlines()[0][:200]) if text.strip() else "no reason given"
         raise TransientFailure("git_failed", f"git could not read the local copy ({detail}).") from None
@@ -102,7 +104,8 @@ class _Sync:
         run, repository = self.run, self.repository
         digest = digest_of(repository)
         rests = run.job.cause in (Cause.SCHEDULE, Cause.WEBHOOK) and not self.forced
-        is_good = repository.synced_with == digest and is_done(repository)
+        approved = RepositoryDocument.objects.filter(repository=repository, absence=Absence.APPROVED)
+        is_good = repository.synced_with == digest and is_done(repository) and not approved.exists()
         known_good = repository.synced_commit if is_good else ""
         fetched = fetch(run, repository, unless=known_good if rests else "")
         if rests and fetched.commit and fetched.commit == known_good and repository.state == State.READY:
@@ -161,18 +164,23 @@ class _Sync:
         run.changed_nothing = True
 
     def _list(self, fetched: Fetched) -> tuple[Fetched, list[Entry]]:
-        """The paths of the commit. When the mirror lacks it, it is fetched; when that does not help, all anew."""
+        """The paths of the commit. When the mirror lacks it, it is fetched; when that does not help, all anew, as it is
+        when one of its objects is gone."""
         run = self.run
         run.progress("list")
         if not fetched.commit:
             return fetched, []
         for heal in (False, True):
             try:
-                return fetched, list_tree(fetched.mirror, fetched.commit, check=run.check)
+                entries = list_tree(fetched.mirror, fetched.commit, check=run.check)
+                if not any(entry.is_missing for entry in entries):
+                    return fetched, entries
+                heal = True
             except GitFailure:
-                if heal:
-                    remotes.mirror(self.repository).remove()
-                fetched = fetch(run, self.repository, verify=True)
+                pass
+            if heal:
+                remotes.mirror(self.repository).remove()
+            fetched = fetch(run, self.repository, verify=True)
         return fetched, list_tree(fetched.mirror, fetched.commit, check=run.check)
 
     def _plan(

@@ -93,6 +93,25 @@ def test_repos_rule_4_2b_config_and_workflow(line: str, kept: str) -> None:
     assert redact(line, ".github/workflows/a.yml", Kind.WORKFLOW) == kept
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a:\n token: |\n  hunter22xyz\n  x\n b: a-word-x", "a:\n token: |\n  [redacted]\n  x\n b: a-word-x"),
+        ("token: >-\n  hunter22xyz\n\nnext: 1", "token: >-\n  [redacted]\n\nnext: 1"),
+        ("token:\n  hunter22xyz\nnext: 1", "token:\n  [redacted]\nnext: 1"),
+        ('api_key = """\nhunter22xyz\n"""\nb = 1', 'api_key = """\n[redacted]\n"""\nb = 1'),
+        ('{"x": {"npmToken":\n"hunter22xyz"}}', '{"x": {"npmToken":\n"[redacted]"}}'),
+        ("secrets:\n  - database_password", "secrets:\n  - database_password"),
+        ("secrets:\n  database_password:\n    file: x", "secrets:\n  database_password:\n    file: x"),
+        ("password:\nusernames", "password:\nusernames"),
+        ("token: |\n  ${DEPLOY_TOKEN}", "token: |\n  ${DEPLOY_TOKEN}"),
+        ('password = """\nnever closed here\nhunter22xyz', 'password = """\nnever closed here\nhunter22xyz'),
+    ],
+)  # fmt: skip
+def test_repos_rule_4_2b_values_below_their_key(text: str, kept: str) -> None:
+    assert redact(text) == kept
+
+
 def test_repos_rule_4_2b_prose_is_left_alone() -> None:
     assert redact("password: hunter22xyz", "docs/a.md", Kind.REPO_DOC) == "password: hunter22xyz"
 
@@ -143,6 +162,8 @@ def test_repos_rule_4_2_is_linear() -> None:
         started = time.process_time()
         redact_file("token: " + "x-" * 50_000 * size + "\n", "deploy/x.yaml", Kind.CONFIG)
         redact_file("password" * 12_500 * size + "\n", "deploy/x.yaml", Kind.CONFIG)
+        redact_file("a-" * 50_000 * size + "token:\n", "deploy/x.yaml", Kind.CONFIG)
+        redact_file("token: |\n a\n" * 5_000 * size, "deploy/x.yaml", Kind.CONFIG)
         redact_file("eyJ" + "a" * 100_000 * size + "\n", "README.md", Kind.REPO_DOC)
         redact_file("\n".join(["-----BEGIN PRIVATE KEY-----"] * 1250 * size), "README.md", Kind.REPO_DOC)
         return time.process_time() - started

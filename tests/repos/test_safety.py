@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,19 @@ from django.db import connection
 from apps.access.addresses import check_host
 from apps.access.errors import Conflict, Forbidden, Invalid
 from apps.access.models import AuditRecord, User
+from apps.jobs.worker import run_job
 from apps.repos import addresses, remotes
 from apps.repos.git.environment import Access, command, environment
 from apps.repos.git.errors import GitFailure, cause_of
 from apps.repos.git.mirror import locked, mirror_of
 from apps.repos.models import Repository
-from apps.repos.registration import NewCredential, change_repository, register_repository, set_credential
+from apps.repos.registration import (
+    NewCredential,
+    change_repository,
+    register_repository,
+    request_chunk_anew,
+    set_credential,
+)
 from tests.repos.git_server import serving
 
 pytestmark = pytest.mark.django_db
@@ -300,6 +308,26 @@ def test_repos_rule_1_5_damaged_mirror_is_fetched_anew(portal: Any, upstream: An
     job = portal.sync(repository)
     assert job.status == "success", job.error_message
     assert repository.documents.count() == 2
+
+
+@pytest.mark.parametrize("damage", [b"", b"no object", None])
+def test_repos_rule_1_5_a_mirror_that_lost_one_file_is_fetched_anew(portal: Any, upstream: Any, damage: Any) -> None:
+    upstream.commit({"a.md": "# A\n\nfirst", "b.md": "# B\n\nsecond"})
+    blob = upstream.git("rev-parse", "HEAD:a.md")
+    repository, _ = portal.synced(upstream)
+    folder = remotes.mirror(repository).directory / "objects"
+    for pack in (folder / "pack").glob("*.pack"):
+        packed = pack.read_bytes()
+        for path in (folder / "pack").iterdir():
+            path.unlink()
+        subprocess.run(["git", f"--git-dir={folder.parent}", "unpack-objects", "-q"], input=packed, check=True)
+    lost = folder / blob[:2] / blob[2:]
+    lost.unlink()
+    if damage is not None:
+        lost.write_bytes(damage)
+    job = run_job(request_chunk_anew(repository=repository, by=portal.admin).job.pk)
+    assert job is not None
+    assert (job.status, job.counters["indexed_documents"]) == ("success", 2), job.error_message
 
 
 def test_repos_rule_1_5_lock_is_held_by_one(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from apps.access.errors import Invalid
 from apps.indexing import observers
 from apps.indexing.models import IndexedSource
+from apps.jobs.control import cancel
 from apps.jobs.models import Job
 from apps.jobs.worker import drain
 from apps.repos.models import Absence, RepositoryDocument, RepositoryDocumentChunk, RepositoryFile
@@ -394,6 +395,21 @@ def test_repos_rule_6_7_held_deletions(upstream: Any, portal: Any, documents: An
         assert documents(repository)["p001.md"].absence == Absence.KEPT
         assert portal.sync(repository).counters["held"] == 0
         assert "p001.md" in documents(repository)
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_repos_rule_6_7_what_was_approved_goes_though_its_job_was_cancelled(
+    upstream: Any, portal: Any, documents: Any, changed: bool
+) -> None:
+    upstream.commit({f"p{n:03}.md": page(n) for n in range(30)})
+    repository, _ = portal.synced(upstream)
+    upstream.commit({f"p{n:03}.md": None for n in range(20)})
+    portal.sync(repository)
+    cancel(approve_deletions(repository=repository, by=portal.admin).job, by=portal.admin)
+    if changed:
+        upstream.commit({"p029.md": page(99)})
+    portal.sync(repository)
+    assert len(documents(repository)) == 10
 
 
 def test_repos_rule_6_7_an_empty_listing_deletes_nothing(upstream: Any, portal: Any, documents: Any) -> None:

@@ -34,7 +34,8 @@ def parse_tree(output: bytes) -> Iterator[Entry]:
             path=shown_path(raw_path),
             mode=int(mode, 8),
             blob=blob.decode("ascii"),
-            size=None if size == b"-" else int(size),
+            # What is no blob has "-", an object that is missing or damaged in the mirror "BAD".
+            size=int(size) if size.isdigit() else None,
         )
 
 

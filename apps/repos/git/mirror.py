@@ -109,7 +109,7 @@ def remote_head(url: str, branch: str, *, access: Access, check: Callable[[], No
         most=MOST_REFS,
     ).decode("utf-8", "replace")
     named = ""
-    for line in output.splitlines():
+    for line in output.split("\n"):
         left, _, right = line.partition("\t")
         if left.startswith("ref: refs/heads/") and right == "HEAD":
             named = left.removeprefix("ref: refs/heads/")

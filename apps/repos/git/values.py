@@ -11,7 +11,8 @@ SUBMODULE = 0o160000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A tracked path of one commit. ``size`` in bytes is None for submodules; ``raw_path`` are the exact bytes."""
+    """A tracked path of one commit. ``size`` in bytes is None for submodules, and for objects that the mirror has lost;
+    ``raw_path`` are the exact bytes."""
 
     raw_path: bytes
     path: str
@@ -22,6 +23,11 @@ class Entry:
     @property
     def key(self) -> bytes:
         return self.raw_path
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the mirror should have the object and has it not, or damaged."""
+        return self.size is None and self.mode != SUBMODULE
 
 
 @dataclass(frozen=True, slots=True)
