@@ -137,7 +137,7 @@ class EdgeAdmin(_Derived):
         def act(edge: Edge) -> None:
             paste = proposals.decide(edge=edge, verdict=Verdict.ACCEPTED, by=viewer_of(request))  # type: ignore[arg-type]
             if paste is not None:
-                messages.info(request, f"{paste.path}, before line {paste.line}: {paste.text}")
+                messages.info(request, str(paste))
 
         act_on_rows(request, queryset.filter(provenance="inferred"), act, done="{n} proposal{s} accepted.")
 

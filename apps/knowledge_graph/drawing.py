@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 
 from apps.knowledge_graph.layout import LABEL_CHARS, arrange, box_width
-from apps.knowledge_graph.page_values import SIGNS, edge_id
+from apps.knowledge_graph.page_values import BACKWARDS, SIGNS, edge_id
 from apps.knowledge_graph.reader import SeenEdge, SeenNode
 
 MARGIN = 16
@@ -176,7 +176,7 @@ def _words(edge: SeenEdge) -> str:
 def words_of(edge: SeenEdge, *, backwards: bool) -> str:
     """An edge as it is read from one of its ends to the other."""
     guess = " (inferred)" if edge.provenance == "inferred" else ""
-    return f"is reached by {_words(edge)}{guess} from" if backwards else f"{_words(edge)}{guess}"
+    return f"{BACKWARDS[edge.edge_type] if backwards else _words(edge)}{guess}"
 
 
 def address(params: QueryDict, names: Sequence[str], **changes: str) -> str:

@@ -14,7 +14,8 @@ from apps.knowledge_graph.reader import Reader
 FORMATS = ("json", "graphml")
 CONTENT_TYPES = {"json": "application/json", "graphml": "application/xml"}
 _NODE_KEYS = ("type", "label", "status", "priority", "dangling")
-_EDGE_KEYS = ("type", "weight", "provenance", "type_source")
+_EDGE_KEYS = ("type", "weight", "provenance", "type_source", "confidence")
+"""``confidence`` of guesses only: who exports must be able to tell how sure they are."""
 
 
 def reader_rows(reader: Reader, graph: GraphSource | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -40,6 +41,7 @@ def reader_rows(reader: Reader, graph: GraphSource | None) -> tuple[list[dict[st
             "weight": float(edge.weight),
             "provenance": edge.provenance,
             "type_source": edge.type_source,
+            **({"confidence": edge.payload["confidence"]} if "confidence" in edge.payload else {}),
         }
         for edge in reader.all_edges(graph.pk)
     ]
@@ -103,7 +105,7 @@ def _graphml(
     source: str, revision: int, nodes: Iterable[dict[str, Any]], edges: Iterable[dict[str, Any]]
 ) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
-    kinds = {"priority": "int", "dangling": "boolean", "weight": "double"}
+    kinds = {"priority": "int", "dangling": "boolean", "weight": "double", "confidence": "double"}
     for owner, names in (("node", _NODE_KEYS), ("edge", _EDGE_KEYS)):
         for name in names:
             kind = kinds.get(name, "string")
@@ -118,7 +120,9 @@ def _graphml(
 
 
 def _data(owner: str, names: Iterable[str], row: dict[str, Any]) -> str:
-    return "".join(f'<data key="{owner}_{name}">{escape(_clean(_text(row[name])))}</data>' for name in names)
+    return "".join(
+        f'<data key="{owner}_{name}">{escape(_clean(_text(row[name])))}</data>' for name in names if name in row
+    )
 
 
 def _text(value: Any) -> str:

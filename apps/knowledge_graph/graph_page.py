@@ -15,9 +15,9 @@ from apps.knowledge_graph.detail import EDGES, NodeDetail, by_type
 from apps.knowledge_graph.lookup import Chain, chain_of, nodes_called
 from apps.knowledge_graph.models import GraphSource
 from apps.knowledge_graph.node_edges import page_of_edges, position_in
-from apps.knowledge_graph.page_values import EdgeLine, edge_lines
+from apps.knowledge_graph.page_values import READ_FROM, EdgeLine, edge_lines
 from apps.knowledge_graph.reader import Reader, SeenNode
-from apps.knowledge_graph.vocabulary import EDGE_TYPES, NODE_TYPES, PROVENANCES, STATUSES
+from apps.knowledge_graph.vocabulary import EDGE_TYPES, NODE_TYPES, STATUSES
 from apps.knowledge_graph.walks import Filters, Way, neighbourhood, shortest_path
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ STATE = ("type", "edge", "status", "provenance", "inferred", "weight", "depth", 
 PARTS = ("out", "in")
 """Where the lists of edges of the focused node go on."""
 WEIGHTS = ("0.5", "0.7", "0.8", "1.0")
-WRITTEN = tuple(name for name in PROVENANCES if name != "inferred")
 LONGEST_NAME = 1024
 
 
@@ -40,7 +39,7 @@ def one_of(params: QueryDict, name: str, known: Sequence[str]) -> list[str]:
 
 def filters_of(params: QueryDict) -> Filters:
     inferred = bool(params.get("inferred"))
-    provenance = one_of(params, "provenance", WRITTEN)
+    provenance = one_of(params, "provenance", tuple(READ_FROM))
     return Filters(
         types=one_of(params, "edge", EDGE_TYPES),
         status=one_of(params, "status", STATUSES),

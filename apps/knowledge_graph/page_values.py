@@ -31,6 +31,30 @@ SIGNS: dict[str, tuple[str, str]] = {
 """Node type → its two letters and its colour: neither carries the meaning alone."""
 
 
+BACKWARDS: dict[str, str] = {
+    "implements": "is implemented by",
+    "supersedes": "is superseded by",
+    "decision_for": "is governed by",
+    "depends_on": "is needed by",
+    "uses": "is used by",
+    "affects": "is affected by",
+    "invalidated_by": "invalidates",
+    "documented_by": "documents",
+    "owned_by": "owns",
+    "related_to": "is named as related by",
+}
+"""Edge type → how it reads from its far end."""
+
+READ_FROM: dict[str, str] = {
+    "frontmatter_supersedes": "supersedes in the header",
+    "frontmatter_superseded_by": "superseded_by in the header",
+    "frontmatter_typed": "a type in the header",
+    "frontmatter_related": "related in the header",
+    "wikilink": "the text",
+}
+"""Provenance → the place in a page that it means."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceLine:
     source: Any

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
-from apps.access.errors import NotFound
 from apps.access.rules import Right
-from apps.collections.models import Document
-from apps.knowledge_graph.models import CanonicalPage, Edge, GraphSource, Node, ProposalDecision, TypeSource, Verdict
+from apps.knowledge_graph.models import Edge, GraphSource, Node, ProposalDecision, TypeSource, Verdict
+from apps.knowledge_graph.pasting import Paste, line_to_paste
 from apps.knowledge_graph.proposing.gathering import gather
 from apps.knowledge_graph.proposing.values import Proposal, Proposer
 from apps.knowledge_graph.storing.sources import lock_graph
 from apps.knowledge_graph.vocabulary import DEFAULT_WEIGHTS, matrix_type
-from apps.repos.models import RepositoryDocument
 
 if TYPE_CHECKING:
     from apps.access.models import User
@@ -95,30 +92,6 @@ def _wanted(graph: GraphSource, given: Iterable[Proposal]) -> dict[str, Edge]:
             valid_from=graph.revision,
         )
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Paste:
-    """What a person writes to make a proposal an edge: this line, in this file, before this line (from 1)."""
-
-    path: str
-    line: int
-    text: str
-
-
-def line_to_paste(edge: Edge) -> Paste:
-    """The front matter line for a proposed edge. Raises NotFound when its page is gone."""
-    page = CanonicalPage.objects.filter(source=edge.source_id, uid=edge.from_uid, bears=True).first()
-    if page is None:
-        raise NotFound
-    span: list[int] | None
-    if page.document_id:
-        span = Document.objects.values_list("parsed__frontmatter_span", flat=True).get(pk=page.document_id)
-    else:
-        rows = RepositoryDocument.objects.values_list("structure__frontmatter_lines", flat=True)
-        span = rows.get(pk=page.repository_document_id)
-    # Types that the matrix gives need not be written.
-    return Paste(page.path, span[1] if span else 2, f'related: ["[[{edge.to_uid}]]"]')
 
 
 def decide(*, edge: Edge, verdict: str, by: User) -> Paste | None:

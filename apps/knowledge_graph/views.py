@@ -22,7 +22,6 @@ from apps.knowledge_graph.graph_page import (
     LONGEST_NAME,
     STATE,
     WEIGHTS,
-    WRITTEN,
     chain_shown,
     depth_of,
     drawn,
@@ -30,7 +29,7 @@ from apps.knowledge_graph.graph_page import (
     way_shown,
 )
 from apps.knowledge_graph.lookup import nodes_called
-from apps.knowledge_graph.page_values import SIGNS, edge_lines, source_lines
+from apps.knowledge_graph.page_values import READ_FROM, SIGNS, edge_lines, source_lines
 from apps.knowledge_graph.panel import panel
 from apps.knowledge_graph.reader import open_graph, open_reader
 from apps.knowledge_graph.vocabulary import EDGE_TYPES, NODE_TYPES, STATUSES
@@ -114,7 +113,7 @@ def _page(request: HttpRequest, viewer: Viewer, source: Source, kind: str, heade
         "types": NODE_TYPES,
         "relations": EDGE_TYPES,
         "statuses": STATUSES,
-        "provenances": WRITTEN,
+        "provenances": READ_FROM.items(),
         "weights": WEIGHTS,
         "signs": SIGNS,
         "unfocused": drawing.address(params, STATE, focus="", to=""),

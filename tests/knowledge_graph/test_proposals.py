@@ -16,8 +16,10 @@ from apps.collections.models import Collection, Document
 from apps.collections.trash import trash_document
 from apps.jobs.queue import enqueue
 from apps.jobs.worker import drain
+from apps.knowledge_graph import export
 from apps.knowledge_graph.models import CanonicalPage, Edge, GraphSource, ProposalDecision
-from apps.knowledge_graph.proposals import BUILT_IN, decide, line_to_paste, propose, proposers
+from apps.knowledge_graph.pasting import line_to_paste
+from apps.knowledge_graph.proposals import BUILT_IN, decide, propose, proposers
 from apps.knowledge_graph.proposing import mutual_neighbours, shared_symbol
 from apps.knowledge_graph.proposing.gathering import prose
 from apps.knowledge_graph.proposing.values import Proposal, ProposerPage
@@ -85,6 +87,18 @@ def test_graph_fact_119_authored_edges_are_left_alone(graph: GraphSource, platfo
     assert set(guesses(graph)) == {"c>depends_on>mod-session-store"}
 
 
+def test_graph_exports_say_how_sure_guesses_are(graph: GraphSource, olga: User) -> None:
+    propose(graph)
+    reader, held = open_graph(olga, graph.collection)
+    nodes, edges = export.reader_rows(reader, held)
+    [guess] = edges
+    assert (guess["provenance"], guess["confidence"]) == ("inferred", 0.6)
+    drawn = "".join(export.write("graphml", "x", 1, nodes, [guess, {**guess, "confidence": 0.5}]))
+    assert drawn.count('<data key="edge_confidence">0.6</data>') == 1
+    del guess["confidence"]
+    assert 'edge_confidence">' not in "".join(export.write("graphml", "x", 1, nodes, [guess]))
+
+
 def test_graph_fact_120_decisions(graph: GraphSource, platform: Collection, olga: User) -> None:
     propose(graph)
     edge = Edge.objects.get(provenance="inferred")
@@ -110,6 +124,40 @@ def test_graph_fact_120_decisions(graph: GraphSource, platform: Collection, olga
     assert guesses(graph) == {}
     assert propose(graph) == 0
     assert ProposalDecision.objects.get().verdict == "rejected"
+
+
+@pytest.mark.parametrize(
+    ("written", "line", "text", "replaces"),
+    [
+        (["related: [s]"], 5, 'related: ["[[mod-session-store]]", s]', True),
+        (["related: []"], 5, 'related: ["[[mod-session-store]]"]', True),
+        (["related: [[s]]  # why"], 5, 'related: ["[[mod-session-store]]", [s]]  # why', True),
+        (["related: [s,", "  t]"], 5, 'related: ["[[mod-session-store]]", s,', True),
+        (["related: s"], 5, 'related: ["[[mod-session-store]]", s]', True),
+        (["Related:", "  - s", "  - t"], 6, '  - "[[mod-session-store]]"', False),
+        (["related:", "# these", "- s"], 7, '- "[[mod-session-store]]"', False),
+        (["related:", "  uses: [s]"], 7, 'related_to: ["[[mod-session-store]]"]', False),
+        (["related: {uses: [s]}"], 5, 'related: ["[[mod-session-store]]", {uses: [s]}]', True),
+        (["uses: [s]"], 6, 'related: ["[[mod-session-store]]"]', False),
+    ],
+)
+def test_graph_fact_120_the_line_fits_what_the_header_says_already(
+    written: list[str], line: int, text: str, replaces: bool, platform: Collection
+) -> None:
+    header = NAMING.replace("\n---\n", "\n" + "\n".join(written) + "\n---\n", 1).replace("decision", "standard")
+    for key, body in {"s.md": page_text("s"), "t.md": page_text("t"), "m.md": STORE, "a.md": header}.items():
+        write(platform, key, body)
+    rebuild("collection", platform.pk)
+    graph = GraphSource.objects.get(collection=platform)
+    before = set(Edge.objects.filter(from_uid="a").values_list("edge_uid", flat=True))
+    propose(graph)
+    paste = line_to_paste(Edge.objects.get(provenance="inferred", from_uid="a"))
+    assert (paste.line, paste.text, paste.replaces) == (line, text, replaces)
+    write(platform, "a.md", paste.into(header))
+    rebuild("collection", platform.pk)
+    rows = Edge.objects.filter(from_uid="a").exclude(provenance="inferred")
+    assert set(rows.values_list("edge_uid", flat=True)) == before | {"a>related_to>mod-session-store"}
+    assert CanonicalPage.objects.get(uid="a").header_state == "current"
 
 
 def test_graph_fact_122_shared_symbols() -> None:

@@ -105,7 +105,7 @@ def test_knowledge_graph_9_the_way_between_two_pages(world: Any, filled: Collect
     assert re.findall(r'href="\?focus=([^"]+)"', way.partition("<ol>")[2].partition("</ol>")[0]) == [
         "dec-cache-v1", "dec-cache-v2", "dec-cache-v2", "mod-session-store", "mod-session-store", "mod-redis-pool",
     ]  # fmt: skip
-    assert "is reached by supersedes from" in way
+    assert "is superseded by" in way
     assert set(re.findall(r'data-uid="([^"]+)"', picture(body))) == {
         "dec-cache-v1", "dec-cache-v2", "mod-session-store", "mod-redis-pool",
     }  # fmt: skip
