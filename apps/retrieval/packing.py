@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import datetime
-import functools
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from apps.retrieval.beside_values import RejectedApproach
+from apps.retrieval.pack_text import render, tokens_of
 from apps.retrieval.sections import cut_to_fit
 from apps.retrieval.values import SourceRef
 
 POINTER_SHARE = 0.12
 """Of the budget is kept for pointers while bodies are chosen, so that a reader sees where else to look."""
 MAX_KEPT = 600
-MAX_TASK_SHOWN = 600
-TASK_SHARE = 0.2
-"""Of the budget may be taken by the task as it is repeated at the top."""
 HEAD_SHARE = 0.5
 """Of the budget may be taken by all that is no section, so that the first one finds its place."""
 BESIDE_SHARE = 0.2
 """Of the budget may be taken by bodies of neighbours."""
-MOST_ALIASES = 5
-TITLE_CHARS = 100
-
-
-def tokens_of(text: str) -> int:
-    """Estimated as UTF-8 bytes / 3, rounded up."""
-    return math.ceil(len(text.encode()) / 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +184,11 @@ def _with_cut(pack: Pack, part: Part, room: int) -> Pack:
     best = pack
     while low <= high:
         size = (low + high) // 2
-        body, kept = cut_to_fit(part.body, size)
-        handle = f"{part.path}{'#' + part.anchor if part.anchor else ''}:{part.start_line + kept}"
-        held = replace(part, body=body, end_line=part.start_line + max(kept, 1) - 1, next_handle=handle)
+        cut = cut_to_fit(part.body, size)
+        handle = f"{part.path}{'#' + part.anchor if part.anchor else ''}:{part.start_line + cut.whole}"
+        held = replace(part, body=cut.text, end_line=part.start_line + cut.shown - 1, next_handle=handle)
         grown = replace(pack, parts=(held,))
-        if body and tokens_of(render(grown)) <= room:
+        if cut.text and tokens_of(render(grown)) <= room:
             best = grown
             low = size + 1
         else:
@@ -221,93 +210,3 @@ def _without_copies(parts: Sequence[Part]) -> list[Part]:
         first[same] = len(kept)
         kept.append(part)
     return kept
-
-
-def render(pack: Pack) -> str:
-    """The Markdown text. SECURITY: bodies stand in fences longer than any fence inside, so that text of a source is
-    never read as part of the pack."""
-    task = " ".join(pack.task.split())
-    shown = task[:MAX_TASK_SHOWN].encode()[: int(pack.max_tokens * TASK_SHARE * 3)].decode("utf-8", "ignore")
-    shown += "" if shown == task else " …"
-    lines = ["# Context", "", f"Task: {shown}", ""]
-    if pack.empty:
-        lines += [pack.empty, ""]
-    if pack.absent and not pack.empty:
-        lines += [f"Not found anywhere: {', '.join(pack.absent[:8])}.", ""]
-    lines += [f"Part of the search took no part: {one}." for one in pack.degraded]
-    for part in pack.parts:
-        lines += _lines_of(part)
-    if pack.pointers:
-        lines += ["## Where else to look", ""]
-        # A path alone can be read only where there is no choice of source.
-        several = len(pack.sources) > 1
-        for pointer in pack.pointers:
-            if not pointer.location:
-                lines.append(
-                    f"- {pointer.tier}: {_plain(pointer.title)}" + (f" ({pointer.why})" if pointer.why else "")
-                )
-                continue
-            where = f" · {_plain(pointer.source.label)}" if several and pointer.source is not None else ""
-            size = f", {pointer.tokens} tokens" if pointer.tokens else ""
-            lines.append(f"- {pointer.tier}: `{pointer.location}` {_plain(pointer.title)}{size}, {pointer.why}{where}")
-        lines.append("")
-    if pack.cut:
-        lines += ["## Left out for want of room", ""]
-        lines += [f"- `{one.location}` needs {one.tokens} tokens more" for one in pack.cut]
-        lines.append("")
-    if pack.stale:
-        lines += ["## Changed since it was indexed", ""]
-        lines += [f"- `{path}`" for path in pack.stale]
-        lines.append("")
-    if pack.rejected:
-        lines += ["## Already rejected", ""]
-        for one in pack.rejected:
-            instead = ", ".join(page.uid for page in one.successors)
-            title = _plain(one.place.title)[:TITLE_CHARS]
-            lines.append(f"- `{one.place.location}` {title}" + (f"; instead: {instead}" if instead else ""))
-        lines.append("")
-    body = "\n".join(lines)
-    total = tokens_of(body)
-    for _ in range(3):
-        closing = f"Total: {total} of {pack.max_tokens} tokens.\n"
-        counted = tokens_of(body + closing)
-        if counted == total:
-            break
-        total = counted
-    return body + f"Total: {total} of {pack.max_tokens} tokens.\n"
-
-
-@functools.lru_cache(maxsize=256)
-def _lines_of(part: Part) -> tuple[str, ...]:
-    """A section with its head. A pack is drawn once for each section that may enter, with all that are in it."""
-    heading = " › ".join(part.heading_path) or part.title
-    lines = [
-        f"## {_plain(heading)}",
-        "",
-        (
-            f"`{part.location}` · lines {part.start_line}–{part.end_line} · {_plain(part.source.label)} "
-            f"{part.version[:12]} · {part.tier} · {part.why} · {part.tokens} tokens{_staleness(part)}"
-        ),
-        "",
-    ]
-    if part.aliases:
-        more = len(part.aliases) - MOST_ALIASES
-        named = ", ".join(f"`{one}`" for one in part.aliases[:MOST_ALIASES])
-        lines += [f"The same text: {named}" + (f" and {more} more" if more > 0 else ""), ""]
-    fence = "`" * (max((len(run) for run in re.findall(r"`+", part.body)), default=0) + 1)
-    fence = fence if len(fence) >= 3 else "```"
-    lines += [f"{fence}markdown", part.body, fence, ""]
-    if part.next_handle:
-        lines += [f"Cut here; read on at `{part.next_handle}`.", ""]
-    return tuple(lines)
-
-
-def _staleness(part: Part) -> str:
-    """Of a source whose syncs fail. When a healthy one was checked is left to the faces: it changes with each sync, and
-    the same content gives the same text."""
-    return f" · stale since {part.stale_since.astimezone(datetime.UTC):%Y-%m-%d %H:%M}Z" if part.stale_since else ""
-
-
-@functools.lru_cache(maxsize=5_000)
-def _plain(text: str) -> str:
-    return " ".join(text.split()).replace("`", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import regex
 
@@ -14,7 +14,10 @@ WRAPPER_SHARE = 0.6
 WRAPPER_HEADINGS = 4
 
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
-_SENTENCE = regex.compile(r"(?<=[.!?。！？])\s+")
+_SENTENCE = regex.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+_TABLE_ROW = re.compile(r"[ \t]*\|")
+LONGEST_ANCHOR = 150
+"""Bytes of an anchor that a location bears: lines alone tell a place as well, and a head may not outgrow its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def unit_at(structure: Mapping[str, Any], lines: Sequence[str], line: int) -> Se
 def unit_of(headings: Sequence[Mapping[str, Any]], place: int, lines: Sequence[str]) -> SectionUnit:
     heading = headings[place]
     start, end = int(heading["line"]), int(heading["section_end_line"])
-    whole = SectionUnit(str(heading["anchor"]), _path(headings, place), start, end)
+    whole = SectionUnit(_anchor(heading), _path(headings, place), start, end)
     children = [
         number
         for number in range(place + 1, len(headings))
@@ -62,7 +65,7 @@ def unit_of(headings: Sequence[Mapping[str, Any]], place: int, lines: Sequence[s
     own_end = int(headings[children[0]]["line"]) - 1
     below = tuple(
         SectionUnit(
-            str(headings[number]["anchor"]),
+            _anchor(headings[number]),
             _path(headings, number),
             int(headings[number]["line"]),
             int(headings[number]["section_end_line"]),
@@ -77,14 +80,24 @@ def text_of(lines: Sequence[str], unit: SectionUnit) -> str:
     return "\n".join(lines[unit.start - 1 : unit.end]).strip("\n")
 
 
-def cut_to_fit(text: str, size: int) -> tuple[str, int]:
-    """The longest beginning of ``text`` within ``size`` bytes that ends after a block, and how many lines it holds.
+class Cut(NamedTuple):
+    """The beginning of a text. ``whole`` lines of it are complete, so that one reads on after them; ``shown`` are begun
+    at least."""
 
-    A block ends at a blank line outside a fence; where none fits, a line, then a sentence, then a character. A fence
-    that is cut is closed again.
+    text: str
+    whole: int
+    shown: int
+
+
+def cut_to_fit(text: str, size: int) -> Cut:
+    """The longest beginning of ``text`` within ``size`` bytes that ends after a block.
+
+    A block ends at a blank line outside a fence; where none fits, a line, then a sentence, then a character. So does a
+    line that is longer than all that fits before it. A fence that is cut is closed again.
     """
     if len(text.encode()) <= size:
-        return text, text.count("\n") + 1
+        count = text.count("\n") + 1
+        return Cut(text, count, count)
     lines = text.split("\n")
     fence = ""
     used = 0
@@ -103,9 +116,18 @@ def cut_to_fit(text: str, size: int) -> tuple[str, int]:
         if not fence and (not line.strip() or (number < len(lines) and not lines[number].strip())):
             after_block = number
     kept = after_block if after_block and after_block * 2 >= after_line else after_line
-    if kept:
-        return "\n".join(lines[:kept]).rstrip("\n") + closing_at[kept], kept
-    return _cut_line(lines[0], size), 1
+    if not kept:
+        return Cut(_cut_line(lines[0], size), 0, 1)
+    held = "\n".join(lines[:kept])
+    room = size - len(held.encode()) - 1
+    is_long = kept == after_line and room > size // 2 and not closing_at[kept] and _is_prose(lines[kept])
+    if is_long and (begun := _cut_line(lines[kept], room)):
+        return Cut(f"{held}\n{begun}", kept, kept + 1)
+    return Cut(held.rstrip("\n") + closing_at[kept], kept, kept)
+
+
+def _is_prose(line: str) -> bool:
+    return not _FENCE.match(line) and not _TABLE_ROW.match(line)
 
 
 def _cut_line(line: str, size: int) -> str:
@@ -138,6 +160,11 @@ def _parent(headings: Sequence[Mapping[str, Any]], place: int) -> int | None:
         if int(headings[number]["level"]) < level:
             return number
     return None
+
+
+def _anchor(heading: Mapping[str, Any]) -> str:
+    anchor = str(heading["anchor"])
+    return anchor if len(anchor.encode()) <= LONGEST_ANCHOR else ""
 
 
 def _path(headings: Sequence[Mapping[str, Any]], place: int) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from apps.access.visibility import set_visibility
 from apps.collections.curation import create_collection
 from apps.collections.models import Collection, Document
 from apps.retrieval.context import context
-from apps.retrieval.packing import Pack, tokens_of
+from apps.retrieval.pack_text import tokens_of
+from apps.retrieval.packing import Pack
 from apps.retrieval.sections import cut_to_fit
 from tests.retrieval.test_beside import PAGES, QUERY, page
 
@@ -159,18 +160,50 @@ def test_a_body_cannot_leave_its_fence(fill: Fill, pack: Packing) -> None:
 
 @given(st.text(alphabet="ab `~\n.é", max_size=400), st.integers(1, 400))
 def test_a_cut_is_a_beginning_within_its_size(text: str, size: int) -> None:
-    cut, lines = cut_to_fit(text, size)
+    cut, whole, shown = cut_to_fit(text, size)
     closed = cut.rstrip("`~").rstrip("\n")
     assert text.startswith(closed)
     assert len(cut.encode()) <= max(size, len(closed.encode()))
-    assert lines >= 1
+    assert 0 <= whole <= shown <= whole + 1
+    assert closed.startswith("\n".join(text.split("\n")[:whole]).rstrip("\n").rstrip("`~").rstrip("\n"))
 
 
 def test_a_cut_fence_is_closed() -> None:
     text = "intro\n\n```sh\n" + "\n".join(f"command {n}" for n in range(50)) + "\n```\n\nafter"
-    cut, lines = cut_to_fit(text, 120)
-    assert cut.count("```") in {0, 2}
-    assert lines < 50
+    cut = cut_to_fit(text, 120)
+    assert cut.text.count("```") in {0, 2}
+    assert cut.whole < 50
+
+
+@pytest.mark.parametrize("stop", ["Water it daily. ", "每天浇水。"])
+def test_retrieval_rule_12_6_a_long_line_is_cut_after_a_sentence(stop: str) -> None:
+    text = f"# Care\n\n{stop * 500}"
+    cut = cut_to_fit(text, 400)
+    assert 200 < len(cut.text.encode()) <= 400
+    assert cut.text.endswith(stop.strip())
+    assert (cut.whole, cut.shown) == (2, 3)
+    assert cut_to_fit(stop * 500, 400)[1:] == (0, 1)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "task",
+    ["x" * 1900, "gamma " + "y" * 1900, " ".join(f"{letter * 200}" for letter in "abcdefghi"), "gamma " + "数据" * 900],
+)
+def test_retrieval_rule_12_6_words_that_are_nowhere_take_no_room(fill: Fill, pack: Packing, task: str) -> None:
+    fill({"a.md": "# Alpha\n\ngamma text"})
+    for budget in (500, 501, 650, 1500):
+        found = pack(task, max_tokens=budget)
+        assert found.tokens == tokens_of(found.text) <= budget
+        assert bool(found.parts) is task.startswith("gamma")
+
+
+@pytest.mark.django_db
+def test_retrieval_rule_12_6_the_first_seed_is_there_under_any_heading(fill: Fill, pack: Packing) -> None:
+    fill({f"{'p' * 150}.md": f"# {'длинный заголовок ' * 60}\n\ngamma text"})
+    found = pack("gamma", max_tokens=500)
+    assert [part.tier for part in found.parts] == ["seed"]
+    assert found.tokens <= 500
 
 
 @pytest.mark.django_db
