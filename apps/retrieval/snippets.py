@@ -16,6 +16,8 @@ MIN_CHARS = 80
 MAX_CHARS = 4000
 
 _GRAPHEME = regex.compile(r"\X")
+_JOINED = regex.compile(r".[\p{M}\u200d]|\u200d|\p{Regional_Indicator}\p{Regional_Indicator}", regex.DOTALL)
+"""Two characters, or one and what follows, that may be of one grapheme."""
 _SLACK = 60
 """How far a cut may move to reach the end of a word, in characters."""
 
@@ -143,47 +145,50 @@ def _window(source: str, opening: int, last: int, chars: int) -> tuple[int, int]
         start = line_start
     else:
         start = _word_start(source, opening - min(room, chars // 8), limit=opening)
-    tail = _grapheme_start(source, len(source) - chars)
+    tail = len(source) - chars
     if start > tail:
         start = _word_start(source, tail, limit=min(start, opening))
     end = min(len(source), start + chars)
     if end < len(source):
         end = _word_end(source, end, floor=max(start + 1, last))
-    return start, end
+    # One grapheme that is longer than the window is cut all the same.
+    return start, end if end > start else start + chars
 
 
 def _word_start(source: str, at: int, limit: int) -> int:
-    """The first word start from ``at`` to ``limit`` within the slack, else the grapheme that holds ``at``."""
+    """The first word start from ``at`` to ``limit`` within the slack, else the grapheme that begins at ``at`` or next;
+    where that is beyond ``limit``, the one that holds ``at``."""
     if at <= 0:
         return 0
     for place in range(at, min(limit, at + _SLACK) + 1):
-        if source[place - 1].isspace() and not source[place].isspace():
+        # A mark that stands on a blank is no word.
+        if source[place - 1].isspace() and not source[place].isspace() and _grapheme_start(source, place) == place:
             return place
     boundary = _grapheme_start(source, at)
-    return boundary if boundary == at else _grapheme_end(source, at, limit)
+    if boundary == at:
+        return at
+    found = _GRAPHEME.match(source, boundary)
+    return found.end() if found and found.end() <= limit else boundary
 
 
 def _word_end(source: str, at: int, floor: int) -> int:
     """The last word end from ``floor`` to ``at`` within the slack, else the grapheme boundary before ``at``."""
     for place in range(at, max(floor, at - _SLACK) - 1, -1):
-        if source[place].isspace() and not source[place - 1].isspace():
+        if source[place].isspace() and not source[place - 1].isspace() and _grapheme_start(source, place) == place:
             return place
-    boundary = _grapheme_start(source, at)
-    return boundary if boundary >= floor else floor
-
-
-def _grapheme_end(source: str, at: int, limit: int) -> int:
-    """The first grapheme boundary after ``at``, at most ``limit``."""
-    boundary = _grapheme_start(source, at)
-    found = _GRAPHEME.match(source, boundary)
-    return min(found.end(), limit) if found else limit
+    return _grapheme_start(source, at)
 
 
 def _grapheme_start(source: str, at: int) -> int:
     """The largest grapheme boundary that is not after ``at``."""
     if at <= 0 or at >= len(source):
         return max(0, min(at, len(source)))
+    if source[at - 1 : at + 1].isascii():
+        return at - 1 if source[at - 1 : at + 1] == "\r\n" else at
     begin = max(0, at - 64)
+    # Flags are pairs, and a letter may bear any number of marks: from inside of either, borders are seen wrongly.
+    while begin and _JOINED.match(source, begin - 1):
+        begin -= 1
     boundary = begin
     for match in _GRAPHEME.finditer(source, begin):
         if match.start() > at:

@@ -92,6 +92,35 @@ def test_any_text_gives_a_slice_that_holds_its_best_match(source: str, chars: in
         assert "b" in snippet.text
 
 
+PIECES = [
+    *"ab \n.#", "é", "e\u0301", "\u0301", "กำ", "ที่", "👩🏽‍💻", "\r\n", "数", "据", "한", "\u200d", "\ufe0f", "नमस्ते",
+    "क्ष", "🇩🇪", "\u1112\u1161\u11ab", " \u0308", "word", "C#",
+]  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(PIECES), min_size=60, max_size=300).map("".join),
+    st.lists(st.sampled_from(PIECES), min_size=1, max_size=3).map("".join),
+    st.integers(80, 160),
+)
+def test_retrieval_rule_9_1_no_window_is_cut_inside_a_grapheme(source: str, query: str, chars: int) -> None:
+    matches = matches_in(ask(query, ["english"]), source, "english")
+    snippet = snip(source, matches, {match.term: 1.0 for match in matches}, chars=chars)
+    check_slice(snippet, source, chars)
+    borders = {match.start() for match in regex.finditer(r"\X", source)} | {len(source)}
+    assert snippet.start in borders and snippet.end in borders
+
+
+def test_retrieval_rule_9_1_flags_are_not_parted_and_a_mark_is_no_word() -> None:
+    flags = "x " + "🇩🇪" * 300
+    tail = snip(flags + " token", find(flags + " token", "token"), {"token": 1.0}, chars=81)
+    assert len(tail.text.removesuffix(" token")) % 2 == 0
+    marked = "a" * 60 + " \u0308b token" + " c" * 30
+    assert not snip(marked, find(marked, "token"), {"token": 1.0}, chars=80).text.startswith("\u0308")
+    zalgo = "a" + "\u0301" * 500
+    assert len(snip(zalgo, [], {}, chars=80).text) == 80
+
+
 SAID = [
     "createServer", "create_server", "dying", "die", "lies", "tied", "skies", "sky", "v1.2.3", "--dry-run", "-v", "C++",
     "c#", ".env", "a::b", "don't", "user's", "install", "installing", "installs", "HTTPServerError", "import.meta.env",
