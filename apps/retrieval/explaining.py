@@ -113,6 +113,10 @@ class _Asked:
     def named(self) -> tuple[str, UUID]:
         return self.store.source_kind, self.source.pk
 
+    @property
+    def chunks(self) -> Any:
+        return self.store.model._default_manager.filter(**{self.store.document_field: self.document.pk})
+
 
 def explain(*, viewer: Viewer, question: Question, document: UUID) -> Explanation:
     """The document's best row in the answer to ``question``, or the first reason why it has none.
@@ -142,13 +146,13 @@ def explain(*, viewer: Viewer, question: Question, document: UUID) -> Explanatio
     beside = Beside(viewer, question.filters)
     ordered = blocks_of(heard, beside.set_aside)
     block = next((block for block in ordered if block.name == "docs"), None)
-    streams = block.streams if block else next(streams for streams in blocks if streams.block == "docs")
+    streams = block.streams if block else next((streams for streams in blocks if streams.block == "docs"), None)
     degraded = tuple(f"{part.stream}: {part.reason}" for other in blocks for part in other.degraded)
     made = dataclasses.replace(made, total=len(block.fused.order) if block else 0, degraded=degraded)
     if document in beside.moved:
         message = "It is a rejected approach, so it stands in the block of these beside the hits."
         return dataclasses.replace(made, why_not=WhyNot("already_rejected", message))
-    if block is not None:
+    if block is not None and streams is not None:
         place = next((at for at, row in enumerate(block.fused.order) if row.document == str(document)), None)
         if place is not None:
             vectors = _with_vectors(streams, block.fused.order[max(0, place - ABOVE) : place + 1])
@@ -161,6 +165,9 @@ def explain(*, viewer: Viewer, question: Question, document: UUID) -> Explanatio
         gone = _collapsed(block.fused, document)
         if gone is not None:
             return dataclasses.replace(made, why_not=gone)
+    if streams is None or not asked.chunks.exists():
+        message = "It has no text of its own: only its title and its metadata can be found."
+        return dataclasses.replace(made, why_not=WhyNot("no_text", message))
     return dataclasses.replace(made, why_not=_unmatched(viewer, asked, streams))
 
 
@@ -191,9 +198,6 @@ def _left_out(viewer: Viewer, question: Question, asked: _Asked) -> WhyNot | Non
         return WhyNot("mode", "Only code was asked for, and this is a document.")
     if question.sources and asked.named not in question.sources:
         return WhyNot("source", f"The search was limited to other sources than {asked.source.label}.", filter="source")
-    chunks = asked.store.model._default_manager.filter(**{asked.store.document_field: asked.document.pk})
-    if not chunks.exists():
-        return WhyNot("no_text", "It has no text of its own: only its title and its metadata can be found.")
     for name, value in question.filters.active.items():
         alone = dataclasses.replace(Filters(), **{name: getattr(question.filters, name)})
         narrowing = narrow(alone, (asked.store,))
@@ -201,7 +205,7 @@ def _left_out(viewer: Viewer, question: Question, asked: _Asked) -> WhyNot | Non
         condition = narrowing.conditions.get(asked.store.name)
         within = kinds is None or asked.store.source_kind in kinds
         if within and condition is not None:
-            within = chunks.filter(condition).exists()
+            within = asked.chunks.filter(condition).exists()
         if not within:
             reason: Reason = "kind" if name == "kinds" else "filter"
             return WhyNot(reason, f"The filter “{name}: {value}” leaves it out.", filter=name)

@@ -30,7 +30,8 @@ LONGEST_NAME = 1000
 UNKNOWN = "There is no such document among those that you can read."
 _READER = re.compile(r"/repos/([^/]+/[^/]+/[^/]+)/docs/([^/]+)/?$")
 _FILE = re.compile(r"/repos/([^/]+/[^/]+/[^/]+)/files/(.+)$")
-_DOCUMENT = re.compile(r"/docs/[0-9a-f-]{36}/documents/([0-9a-f-]{36})")
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_DOCUMENT = re.compile(rf"/docs/{_UUID}/documents/({_UUID})")
 _CHUNK = re.compile(r"/chunks/(\d{1,19})/?$")
 
 
@@ -96,7 +97,10 @@ def named_documents(viewer: Viewer, name: str) -> list[Choice]:
     """
     own: Any = RepositoryDocument.objects.visible_to(viewer).select_related("repository")
     rows: Any = Document.objects.visible_to(viewer).select_related("collection")
-    path = unquote(urlsplit(name).path) if "/" in name else ""
+    try:
+        path = unquote(urlsplit(name).path).replace("\0", "") if "/" in name else ""
+    except ValueError:  # brackets where an address has its host
+        path = ""
     if path:
         if match := _DOCUMENT.search(path):
             return _choices((), rows.filter(pk=match[1]))

@@ -280,6 +280,15 @@ def test_portal_fact_10_why_not(world: Any, synced: Callable[..., Repository]) -
     assert secret == why(q="stripes", document="docs/never.md")
     assert secret == why(q="stripes", document=f"{hidden.get_absolute_url()}/docs/docs-secret")
     assert "no such document among those that you can read" in secret
+    dashes = "-" * 36
+    for odd in (
+        "//[a/b",
+        "http://[::1",
+        f"/docs/{dashes}/documents/{dashes}",
+        "/repos/a/b/c/files/%00",
+        "/chunks/" + "9" * 19,
+    ):
+        assert why(q="stripes", document=odd) == secret
     assert "Several documents have this name" in why(q="stripes", document="docs/")
     whole = client.get("/search/why-not", {"q": "stripes", "document": "docs/zebra.md"}).content.decode()
     assert "at place <strong>" in whole

@@ -62,6 +62,7 @@ def test_retrieval_fact_119_the_first_reason(fill: Fill, why: Any, shelf: Collec
     assert reason("courier", "a.md", filters=Filters(kinds=frozenset({"doc"})))[0] == "kind"
     assert reason("courier", "a.md", mode="code")[0] == "mode"
     assert reason("courier", "meta.md")[0] == "no_text"
+    assert why("only this", "meta.md").row.name_class == "exact_name"
     kept, copy = ("a.md", "docs/b.md")
     if why("courier letter", kept).row is None:
         kept, copy = copy, kept
