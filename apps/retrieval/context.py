@@ -100,7 +100,7 @@ def context(
     if fused is not None and (fused.order or beside.moved):
         return _packed(task, max_tokens, streams, fused, beside.blocks(), code)
     if code is None:
-        return _nothing(task, max_tokens, emptiness.words_absent(question, streams, absent_words(streams)))
+        return _nothing(task, max_tokens, emptiness.words_absent(question, asked_streams, absent_words(streams)))
     return compose(task=task, max_tokens=max_tokens, parts=[], pointers=of_code((), (), code))
 
 

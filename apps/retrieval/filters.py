@@ -103,7 +103,7 @@ def _moments(filters: Filters) -> Iterator[tuple[str, datetime.datetime]]:
     """The dates of ``filters`` as comparisons; the last day counts whole."""
     if filters.since:
         yield "gte", _midnight(filters.since)
-    if filters.until:
+    if filters.until and filters.until < datetime.date.max:  # no day follows that one
         yield "lt", _midnight(filters.until + datetime.timedelta(days=1))
 
 

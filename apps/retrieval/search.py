@@ -86,7 +86,7 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
         if all_absent(streams):
             streams.dense = dense.NO_HITS
     if not heard:
-        return _empty(emptiness.words_absent(question, asked[0], absent), question, begun)
+        return _empty(emptiness.words_absent(question, asked, absent), question, begun)
     beside = Beside(viewer, question.filters)
     blocks = blocks_of(heard, beside.set_aside)
     total = sum(len(block.fused.order) for block in blocks)
@@ -123,7 +123,7 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
         already_rejected=graph.already_rejected,
     )
     if not total and not graph.already_rejected:
-        answer = emptiness.nothing_matched(answer, question, asked[0], absent)
+        answer = emptiness.nothing_matched(answer, question, asked, absent)
     return _finished(answer, begun)
 
 

@@ -206,7 +206,7 @@ def _ask_symbols(streams: Streams, query: str, viewer: Viewer, filters: Filters)
                 viewer=viewer,
                 query=query,
                 repositories={source.id for source in streams.scope.sources},
-                language=filters.language,
+                language=filters.language.lower(),
                 path=filters.path.lstrip("/"),
                 small=small,
             )
@@ -246,8 +246,10 @@ def asked_words(terms: Terms) -> dict[str, list[int]]:
 
 
 def all_absent(streams: Streams) -> bool:
-    """Whether no word of the query stands anywhere in scope."""
-    if streams.lexical is None or not streams.terms.asked:
+    """Whether no word of the query stands anywhere in scope, or it holds none at all: signs, an emoji."""
+    if not streams.terms.asked:
+        return not streams.terms.only_common_words
+    if streams.lexical is None:
         return False
     return len(absent_words(streams)) == len(asked_words(streams.terms))
 

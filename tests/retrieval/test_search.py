@@ -247,3 +247,43 @@ def test_retrieval_6_1_aliases_are_names(fill: Fill, asking: Ask) -> None:
     first = asking("quince").hits[0]
     assert (first.path, first.name_class) == ("fruit.md", "exact_name")
     assert [hit.path for hit in asking("cotogna").hits] == ["fruit.md"]
+
+
+@pytest.mark.parametrize("query", ["((", "...", "🚀"])
+def test_retrieval_rule_4_9_a_query_without_words_has_no_hits(fill: Fill, asking: Ask, query: str) -> None:
+    fill({"a.md": "# Alpha\n\nalpha text"})
+    answer = asking(query)
+    assert answer.hits == () and answer.empty is not None
+    assert (answer.empty.reason, answer.empty.words) == ("words_absent", ())
+
+
+def test_retrieval_rule_10_2_the_last_day_of_all(fill: Fill, asking: Ask) -> None:
+    fill({"a.md": "alpha"})
+    assert keys(asking("alpha", filters=Filters(since=datetime.date.min, until=datetime.date.max))) == ["a.md"]
+
+
+def test_retrieval_rule_10_5_the_narrowest_filter_is_named(fill: Fill, asking: Ask) -> None:
+    pages = {"docs/a.md": "---\ntype: guide\n---\n# A\n\nalpha", "docs/b.md": "---\ntype: note\n---\n# B\n\nbeta"}
+    fill(pages, embed=False)
+    for filters, name in (
+        (Filters(path="docs/", tag="none"), "tag"),
+        (Filters(path="nowhere/", type="guide"), "path"),
+        (Filters(path="docs/", type="note", since=datetime.date(2001, 1, 1)), "type"),
+    ):
+        empty = asking("alpha", filters=filters).empty
+        assert empty is not None and (empty.reason, empty.filter) == ("filters_too_narrow", name)
+
+
+def test_retrieval_rule_10_5_headings_near_in_letters_without_vectors(
+    fill: Fill, asking: Ask, olga: User, otto: User, shelf: Collection
+) -> None:
+    set_visibility(source=shelf, visibility="public", by=olga)
+    text = "# Garden\n\nIntro.\n\n" + "x " * 1000 + "\n\n## Compatibility\n\n" + "y " * 1900
+    fill({"a.md": text, "b.md": "# Other\n\nComparable things."}, embed=False)
+    answer = asking("compatibilty", viewer=otto)
+    assert answer.empty is not None and answer.empty.reason == "words_absent"
+    assert [near.heading_path[-1] for near in answer.nearest] == ["Compatibility"]
+    hidden = create_collection(by=olga, name="Hidden")
+    fill({"h.md": "# Compatibilities\n\nz"}, collection=hidden, embed=False)
+    assert asking("compatibilty", viewer=otto).nearest == answer.nearest
+    assert len(asking("compatibilty").nearest) == 2
