@@ -14,9 +14,10 @@ from django.template.response import TemplateResponse
 
 from apps.access import grants
 from apps.access.admin_base import ScopedAdmin, act_on_rows
-from apps.access.admin_forms import GrantForm
-from apps.access.errors import Refusal
-from apps.access.rules import Visibility
+from apps.access.admin_forms import GrantForm, OwnerForm
+from apps.access.errors import Invalid, Refusal
+from apps.access.rules import Right, Visibility
+from apps.access.visibility import set_owner
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from apps.access.models import User
 
 Act = Callable[["User", Any], Any]
-SOURCE_ACTIONS = ("grant_group", "make_public", "make_private", "make_admin_only")
+SOURCE_ACTIONS = ("grant_group", "make_public", "make_private", "make_admin_only", "change_owner")
 
 
 def actor(request: HttpRequest) -> User:
@@ -43,6 +44,15 @@ def row_action(name: str, words: str, act: Act, *, done: str, sentence: str, ver
 
     run.__name__ = name
     return run
+
+
+def _hand_over(row: Any, name: str, *, by: User) -> None:
+    """Make the user called ``name`` the owner of ``row``; an empty name makes it nobody's."""
+    type(row).objects.get_for(by, Right.ADMINISTER, pk=row.pk)  # before a name says whether it is somebody's
+    owner = grants.find_grantee("user", name) if name else None
+    if name and owner is None:
+        raise Invalid("There is no user of this name.", field="name")
+    set_owner(source=row, owner=cast("User | None", owner), by=by)
 
 
 class SourceAdmin(ScopedAdmin):
@@ -127,6 +137,26 @@ class SourceAdmin(ScopedAdmin):
     def make_admin_only(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
         sentence = "Only administrators will read these; grants to users and grants of others than administrators end."
         return self._visibility(request, rows, Visibility.ADMIN_ONLY, "make_admin_only", sentence)
+
+    @admin.action(description="Change owner")
+    def change_owner(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        form = OwnerForm(request.POST if request.POST.get("confirmed") else None)
+        asked = self._confirmed(
+            request,
+            rows,
+            action="change_owner",
+            verb="Change owner",
+            sentence=f"Who owns {self.plural} reads and manages them, and so no longer does who owned them before.",
+            form=form,
+        )
+        if asked is None:
+            act_on_rows(
+                request,
+                rows,
+                lambda row: _hand_over(row, form.cleaned_data["name"], by=actor(request)),
+                done=f"Owner of {{n}} {self.plural} changed.",
+            )
+        return asked
 
     def _visibility(
         self, request: HttpRequest, rows: Any, visibility: Visibility, action: str, sentence: str

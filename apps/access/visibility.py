@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from apps.access import audit, grants, rules
-from apps.access.errors import Invalid
+from apps.access.errors import Conflict, Invalid
 from apps.access.rules import Right, Visibility
 
 if TYPE_CHECKING:
@@ -46,11 +46,18 @@ def set_visibility(*, source: Source, visibility: Visibility | str, by: User) ->
 
 @transaction.atomic
 def set_owner(*, source: Source, owner: User | None, by: User) -> Source:
-    """Hand ``source`` to another owner, or to none; for administrators."""
+    """Hand ``source`` to another owner, or to none; for administrators.
+
+    Raises NotFound, Forbidden, and Conflict when the new owner has one of the same name.
+    """
     held: Source = type(source).objects.select_for_update(of=("self",)).get_for(by, Right.ADMINISTER, pk=source.pk)
     before = held.owner.get_username() if held.owner else None
     held.owner = owner
-    held.save(update_fields=["owner"])
+    try:
+        with transaction.atomic():
+            held.save(update_fields=["owner"])
+    except IntegrityError:
+        raise Conflict(f"{owner} has another “{held.label}” already. Rename one of them first.") from None
     audit.record(
         audit.Act.OWNER_CHANGED,
         by=by,

@@ -117,7 +117,8 @@ class CollectionView(InCollection):
 
     def _etag(self) -> str:
         held = self.collection
-        return etag_of(held.pk, held.changed_at, held.visibility, held.documents_count)  # type: ignore[attr-defined]
+        documents = held.documents_count  # type: ignore[attr-defined]
+        return etag_of(held.pk, held.changed_at, held.visibility, held.owner, documents)
 
     def get(self, request: Any, collection_id: UUID) -> Any:
         etag = self._etag()
@@ -218,7 +219,7 @@ class BatchView(InCollection):
         if request.FILES:
             _only(request, {"files", "paths"})
             files = request.FILES.getlist("files")
-            paths = request.data.getlist("paths") or [file.name or "" for file in files]
+            paths = _texts(request, "paths") or [file.name or "" for file in files]
             if len(paths) != len(files):
                 raise Invalid(f"{len(files)} files need as many paths, not {len(paths)}.", field="paths")
             entries = [(path, file.read(), None) for path, file in zip(paths, files, strict=True)]
@@ -254,11 +255,12 @@ class DocumentView(InCollection):
 
     def get(self, request: Any, collection_id: UUID, document_id: UUID) -> Any:
         held = self.document
-        etag = etag_of(held.pk, bytes(held.content_hash).hex(), held.title, self.collection.changed_at)
+        links = list(held.links.order_by("lines", "id"))
+        leads = [(link.pk, link.state, link.target_document_id, link.anchor, link.suggestion) for link in links]
+        etag = etag_of(held.pk, bytes(held.content_hash).hex(), held.title, self.collection.changed_at, leads)
         fresh = not_modified(request, etag)
         if fresh is not None:
             return fresh
-        links = list(held.links.order_by("lines", "id"))
         return tagged(Response(shape.present_document(held, links)), etag)
 
     def delete(self, request: Any, collection_id: UUID, document_id: UUID) -> Response:
@@ -312,7 +314,16 @@ def _one_document(request: Any) -> tuple[str, bytes, str | None]:
     _only(request, {"file", "source_key", "title"})
     if not isinstance(file, UploadedFile):
         raise Invalid("Send one file.", field="file")
-    return str(request.data.get("source_key") or file.name or ""), file.read(), request.data.get("title")
+    key, title = (next(iter(_texts(request, name)), None) for name in ("source_key", "title"))
+    return key or file.name or "", file.read(), title
+
+
+def _texts(request: Any, name: str) -> list[str]:
+    """The values of one text field of a form with files. Raises Invalid for a file in its place."""
+    values = request.data.getlist(name)
+    if not all(isinstance(value, str) for value in values):
+        raise Invalid("A string is wanted here, not a file.", field=name)
+    return list(values)
 
 
 def _only(request: Any, known: set[str]) -> None:

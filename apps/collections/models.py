@@ -56,14 +56,12 @@ class Collection(Source):
                 "owner",
                 Lower("name"),
                 condition=Q(deleted_at=None),
-                nulls_distinct=False,
                 name="md_collections_name_once_per_owner",
             ),
             models.UniqueConstraint(
                 "owner",
                 Lower("slug"),
                 condition=Q(deleted_at=None),
-                nulls_distinct=False,
                 name="md_collections_slug_once_per_owner",
             ),
             models.CheckConstraint(

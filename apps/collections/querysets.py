@@ -53,6 +53,9 @@ class ChildOfCollection(ScopedQuerySet[Any]):
 class LinkQuerySet(ScopedQuerySet[Any]):
     scope = ("collection",)
 
+    def having(self, right: Right | str, viewer: Viewer) -> Self:
+        return super().having(right, viewer).filter(document__trashed_at=None)
+
     def annotate_source_key(self) -> Self:
         """Adds ``source_key``: the key of the document that holds the link."""
         return self.annotate(source_key=F("document__source_key"))
@@ -60,6 +63,9 @@ class LinkQuerySet(ScopedQuerySet[Any]):
 
 class DocumentChild(ScopedQuerySet[Any]):
     scope = ("document__collection",)
+
+    def having(self, right: Right | str, viewer: Viewer) -> Self:
+        return super().having(right, viewer).filter(document__trashed_at=None)
 
 
 class UploadChild(ScopedQuerySet[Any]):

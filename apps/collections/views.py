@@ -143,9 +143,7 @@ def _around(request: HttpRequest, viewer: Viewer, collection: Collection) -> dic
         "reloads": any(line.job.is_live for line in jobs),
         "embedding": status,
         "coverage": presentation.coverage(status),
-        "broken": DocumentLink.objects.visible_to(viewer)
-        .filter(collection=collection, state__in=FAULTY, document__trashed_at=None)
-        .count(),
+        "broken": DocumentLink.objects.visible_to(viewer).filter(collection=collection, state__in=FAULTY).count(),
         "accepted": ",".join((*DOCUMENT_ENDINGS, ".zip")),
     }
 
@@ -156,7 +154,7 @@ def links(request: HttpRequest, collection_id: UUID) -> HttpResponse:
     viewer = viewer_of(request)
     collection = collection_for(viewer, collection_id)
     show, text = request.GET.get("show", "broken"), filter_text(request)
-    every = DocumentLink.objects.visible_to(viewer).filter(collection=collection, document__trashed_at=None)
+    every = DocumentLink.objects.visible_to(viewer).filter(collection=collection)
     counts = dict(every.values_list("state").annotate(n=Count("pk")).order_by())
     numbers = {
         "broken": sum(counts.get(state, 0) for state in FAULTY),

@@ -18,7 +18,8 @@ from apps.access.audit import Act
 from apps.access.grants import grant
 from apps.access.models import AuditRecord, User
 from apps.collections.curation import create_collection
-from apps.collections.models import Collection, DocumentChunk
+from apps.collections.models import Collection, Document, DocumentChunk
+from apps.collections.trash import trash_document
 from apps.jobs.models import Job
 from apps.jobs.worker import drain
 
@@ -62,6 +63,38 @@ def test_portal_rule_41_every_model_is_registered_and_opens(put: Put, handbook: 
     for act in ("change", "delete"):
         path = reverse(f"admin:collections_documentchunk_{act}", args=[chunk.pk])
         assert boss.post(path, {"post": "yes", "source": "x"}).status_code == 403
+
+
+def test_collections_rule_2_6_the_trash_is_in_no_list(put: Put, handbook: Collection, olga: User, ada: User) -> None:
+    put("thrown-away.md", "# A\n\n[b](thrown-away-too.md)")
+    drain()
+    trash_document(document=Document.objects.get(), by=olga)
+    for model in ("document", "documentversion", "documentchunk", "documentlink"):
+        assert b"thrown-away" not in signed_in(ada).get(listing(model)).content, model
+
+
+def test_access_rule_4_only_administrators_change_an_owner(
+    handbook: Collection, olga: User, otto: User, ada: User
+) -> None:
+    create_collection(by=otto, name="Handbook")
+    olga.is_staff = True
+    olga.save()
+
+    def hand_over(by: User, name: str) -> str:
+        chosen = {"action": "change_owner", "_selected_action": str(handbook.pk), "confirmed": "yes", "name": name}
+        answer = signed_in(by).post(listing("collection"), chosen, follow=True)
+        handbook.refresh_from_db()
+        return answer.content.decode()
+
+    hand_over(olga, "otto")
+    assert handbook.owner == olga
+    assert "no user of this name" in hand_over(ada, "nobody")
+    assert "Rename one of them first" in hand_over(ada, "otto")
+    assert handbook.owner == olga
+    hand_over(ada, "ada")
+    assert handbook.owner == ada
+    hand_over(ada, "")
+    assert handbook.owner is None
 
 
 def test_portal_fact_39_staff_sees_public_rows_only(

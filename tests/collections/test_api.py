@@ -14,7 +14,9 @@ from django.test import Client
 
 from apps.access.grants import grant
 from apps.access.models import User
+from apps.access.visibility import set_owner
 from apps.collections.models import Collection, Document
+from apps.collections.trash import trash_document
 from apps.jobs.models import Job
 from apps.jobs.worker import drain
 
@@ -51,6 +53,36 @@ def test_a_collection_is_made_read_changed_and_deleted(api: Client) -> None:
     assert api.get("/api/md-collections?q=%25").json()["total"] == 0
     assert api.delete(place).status_code == 204
     assert api.get(place).status_code == 404
+
+
+def test_an_etag_tells_what_the_answer_shows(api: Client, handbook: Collection, otto: User, ada: User) -> None:
+    def put(key: str, content: str) -> Any:
+        asked = {"source_key": key, "content": content}
+        return api.post(address(handbook, "/documents"), asked, content_type=JSON)
+
+    place = put("a.md", "[b](b.md)")["Location"]
+    seen = api.get(place)["ETag"]
+    for act in (
+        drain,
+        lambda: (put("b.md", "# B"), drain()),
+        lambda: trash_document(document=Document.objects.get(source_key="b.md"), by=handbook.owner),
+    ):
+        act()
+        answer = api.get(place, headers={"If-None-Match": seen})
+        assert answer.status_code == 200
+        seen = answer["ETag"]
+    assert api.get(place, headers={"If-None-Match": seen}).status_code == 304
+    seen = api.get(address(handbook))["ETag"]
+    grant(source=handbook, to=handbook.owner, level="read", by=ada)
+    set_owner(source=handbook, owner=otto, by=ada)
+    assert api.get(address(handbook), headers={"If-None-Match": seen}).status_code == 200
+
+
+@pytest.mark.parametrize("field", ["title", "source_key"])
+def test_a_file_in_place_of_a_text_is_refused(api: Client, handbook: Collection, field: str) -> None:
+    form = {"file": SimpleUploadedFile("a.md", b"# A"), field: SimpleUploadedFile("b.md", b"# B")}
+    answer = api.post(address(handbook, "/documents"), form)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
 
 
 def test_api_fact_14_created_replaced_unchanged(api: Client, handbook: Collection) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from apps.access.errors import Forbidden, Invalid, NotFound, Refusal, Throttled, TooLarge, UnsupportedType
+from apps.access.accounts import delete_user
+from apps.access.errors import Conflict, Forbidden, Invalid, NotFound, Refusal, Throttled, TooLarge, UnsupportedType
 from apps.access.grants import grant
 from apps.access.models import User
+from apps.access.visibility import set_owner
 from apps.collections import uploads
 from apps.collections.curation import create_collection, delete_collection, update_collection
 from apps.collections.models import Asset, Collection, Document, DocumentChunk, StagedEntry, Upload
@@ -374,6 +376,15 @@ def test_names_are_unique_for_their_owner_only(handbook: Collection, olga: User,
         create_collection(by=olga, name="handbook")
     assert caught.value.status == 409
     assert create_collection(by=otto, name="Handbook").slug == "handbook"
+
+
+def test_names_of_two_owners_do_not_meet(handbook: Collection, otto: User, olga: User, ada: User) -> None:
+    other = create_collection(by=otto, name="handbook")
+    with pytest.raises(Conflict):
+        set_owner(source=handbook, owner=otto, by=ada)
+    delete_user(user=olga, by=ada)
+    delete_user(user=otto, by=ada)
+    assert set(Collection.objects.visible_to(ada).filter(owner=None)) == {handbook, other}
 
 
 def test_a_header_that_no_database_holds_costs_itself_only(put: Put, document: Find) -> None:
