@@ -12,6 +12,7 @@ __all__ = ["converters", "urlpatterns"]
 urlpatterns = [
     path("graph", views.graph_list, name="graph"),
     path("graph/repo/<repository:slug>", views.repository_graph, name="graph-repository"),
+    path("graph/repo/<repository:slug>/related", views.related, name="graph-related"),
     path("graph/collection/<uuid:collection_id>", views.collection_graph, name="graph-collection"),
     path("graph/document/<uuid:document_id>", views.document_panel, name="graph-document"),
 ]

@@ -32,6 +32,7 @@ from apps.knowledge_graph.lookup import nodes_called
 from apps.knowledge_graph.page_values import READ_FROM, SIGNS, edge_lines, source_lines
 from apps.knowledge_graph.panel import panel
 from apps.knowledge_graph.reader import open_graph, open_reader
+from apps.knowledge_graph.related import related_collections
 from apps.knowledge_graph.vocabulary import EDGE_TYPES, NODE_TYPES, STATUSES
 from apps.knowledge_graph.walks import neighbourhood
 from apps.repos.lookup import repository_for
@@ -151,6 +152,18 @@ def document_panel(request: HttpRequest, document_id: UUID) -> HttpResponse:
             "address": f"{base}?{urlencode({'focus': node.uid})}",
         }
     return answer(request, "graph/panel.html", context, fragment="graph/_panel.html")
+
+
+@require_safe
+def related(request: HttpRequest, slug: str) -> HttpResponse:
+    """The collections that have to do with a repository, asked for by its overview."""
+    viewer = viewer_of(request)
+    repository = repository_for(viewer, slug)
+    context = {
+        "header": repository_header(repository, ""),
+        "related": related_collections(viewer, repository),
+    }
+    return answer(request, "graph/related.html", context, fragment="graph/_related.html")
 
 
 def _document(viewer: Viewer, document_id: UUID) -> tuple[Any, Source, str]:

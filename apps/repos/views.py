@@ -17,6 +17,7 @@ from apps.jobs.presentation import JobLine
 from apps.repos import presentation
 from apps.repos.lookup import repository_for, with_document_total
 from apps.repos.models import FileState, Repository, RepositoryDocument, RepositoryFile
+from apps.repos.models_code import CodeNode
 from apps.repos.page_body import page_body
 
 ORDERS = {
@@ -74,9 +75,11 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     counts = documents.aggregate(
         total=Count("pk"),
         chunks=Sum("chunk_count"),
-        words=Sum("word_count"),
+        lines=Sum("line_count"),
         held=Count("pk", filter=Q(absence="held")),
     )
+    symbols = CodeNode.objects.visible_to(viewer).filter(repository=repository).exclude(kind="module")
+    counts["symbols"] = symbols.count()
     readme = (
         documents.filter(path__iregex=r"^(docs/)?(readme|index)\.(md|mdx|rst)$")
         .order_by(Length("path"), "path")

@@ -11,10 +11,11 @@ from urllib.parse import quote
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
 from apps.access.errors import NotFound
-from apps.access.pages import answer, paged
+from apps.access.pages import answer, paged, wants_fragment
 from apps.access.sources import Source
 from apps.access.viewers import viewer_of
 from apps.collections.lookup import collection_for
@@ -68,6 +69,18 @@ def repository_lint(request: HttpRequest, slug: str) -> HttpResponse:
     viewer = viewer_of(request)
     repository = repository_for(viewer, slug)
     return _page(request, viewer, [repository], "repos", repository_header(repository, "repository-lint"))
+
+
+@require_safe
+def repository_lint_figures(request: HttpRequest, slug: str) -> HttpResponse:
+    """How many findings there are, for the overview, which does not wait for them; their page for anybody else."""
+    viewer = viewer_of(request)
+    repository = repository_for(viewer, slug)
+    if not wants_fragment(request):
+        return redirect("repository-lint", slug=repository.slug)
+    severities = Counter(finding.severity for finding in findings(viewer, repository))
+    figures = [(name, severities[name]) for name in SEVERITIES if severities[name]]
+    return answer(request, "retrieval/_lint_figures.html", {"slug": repository.slug, "figures": figures})
 
 
 @require_safe

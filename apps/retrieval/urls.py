@@ -16,6 +16,7 @@ urlpatterns = [
     path("context", context_views.context_page, name="context"),
     path("lint", lint_views.all_lint, name="lint"),
     path("repos/<repository:slug>/lint", lint_views.repository_lint, name="repository-lint"),
+    path("repos/<repository:slug>/lint/figures", lint_views.repository_lint_figures, name="repository-lint-figures"),
     path("docs/<uuid:collection_id>/lint", lint_views.collection_lint, name="collection-lint"),
     path("account/queries", query_pages.queries, name="queries"),
     path("chunks/<int:chunk_id>", views.chunk_page, name="chunk"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from apps.collections.curation import create_collection
 from apps.collections.models import Collection, Document
 from apps.collections.trash import trash_document
 from apps.knowledge_graph.storing.rebuild import rebuild
+from apps.repos.models import Repository
 from tests.knowledge_graph.pages_of_texts import WORKED_EXAMPLE, page_text
 from tests.knowledge_graph.test_stored_projection import write
 
@@ -213,3 +215,35 @@ def test_portal_rule_50_graph_budget(world: Any, filled: Collection) -> None:
         skipped = ("SAVEPOINT", "RELEASE", "SET ")
         count = len([one for one in seen.captured_queries if not one["sql"].startswith(skipped)])
         assert count <= most, (rest, count)
+
+
+def test_related_collections_of_a_repository(world: Any, synced: Callable[..., Repository]) -> None:
+    pages = {
+        "a.md": page_text("mod-a", "[[collection/canon:dec-new]] [[secret:dec-s]]", type="module"),
+        "b.md": page_text("mod-b", type="module"),
+    }
+    repository = synced(files=pages)
+    olga = world.people["olga"]
+    canon = create_collection(by=olga, name="Canon", visibility="public")
+    write(canon, "new.md", page_text("dec-new", f"[[repo/{repository.slug}:mod-a]]", type="decision"))
+    write(canon, "gone.md", page_text("dec-gone", f"[[repo/{repository.slug}:mod-b]]", type="decision"))
+    secret = create_collection(by=olga, name="Secret")
+    write(secret, "s.md", page_text("dec-s", f"[[repo/{repository.slug}:mod-b]]", type="decision"))
+    unrelated = create_collection(by=olga, name="Unrelated", visibility="public")
+    write(unrelated, "u.md", page_text("dec-u", "[[repo/nothing/else/here:mod-a]]", type="decision"))
+    for source in (canon, secret, unrelated):
+        rebuild("collection", source.pk)
+    rebuild("repository", repository.pk)
+    address = f"/graph/repo/{repository.slug}/related"
+
+    def related(person: str) -> list[tuple[str, int]]:
+        body = world.client(person).get(address, headers={"HX-Request": "true"}).content.decode()
+        return [(name, int(count)) for name, count in re.findall(r">([A-Z]\w+)</a><small>(\d+) link", body)]
+
+    assert related("otto") == [("Canon", 3)]
+    assert related("olga") == [("Canon", 3), ("Secret", 2)]
+    trash_document(document=Document.objects.get(source_key="gone.md"), by=olga)
+    assert related("otto") == [("Canon", 2)]
+    whole = world.client("otto").get(address).content.decode()
+    assert "<h1>Related collections</h1>" in whole and "Secret" not in whole
+    assert f'hx-get="{address}"' in world.client("otto").get(repository.get_absolute_url()).content.decode()

@@ -56,6 +56,18 @@ def test_portal_rule_32_links_fences_encodings_and_headers(world: Any, synced: C
     assert broken["replacement"] == "[a](glossary.md) and [b](glossary.md#glosary)"
 
 
+def test_the_overview_counts_findings_apart(world: Any, synced: Callable[..., Repository]) -> None:
+    repository = synced(files=FILES)
+    client, page = world.client("otto"), f"{repository.get_absolute_url()}/lint"
+    overview = client.get(repository.get_absolute_url()).content.decode()
+    assert f'href="{page}" hx-get="{page}/figures"' in overview
+    figures = client.get(f"{page}/figures", headers={"HX-Request": "true"}).content.decode()
+    shown = {name: int(count) for name, count in re.findall(r"severity=(\w+)\".*?</span> (\d+)</a>", figures)}
+    severities = [row["severity"] for row in rows(client, f"{page}?format=json")]
+    assert shown == {name: severities.count(name) for name in set(severities)}
+    assert client.get(f"{page}/figures")["Location"] == page  # not half a page for who has no script
+
+
 def test_portal_rule_32_a_renamed_target_is_named(
     world: Any, synced: Callable[..., Repository], tmp_path: Path
 ) -> None:
