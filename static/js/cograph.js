@@ -107,12 +107,29 @@
     setTimeout(() => { button.textContent = before; button.classList.remove("copied"); }, 2000);
   };
 
+  /* The text at an address, for pages that show it as something else; the address is a link beside the button. */
+  const copiedFrom = async (button) => {
+    const before = button.textContent;
+    try {
+      const answer = await fetch(button.dataset.copies, { credentials: "same-origin" });
+      if (!answer.ok) throw new Error(answer.status);
+      await navigator.clipboard.writeText(await answer.text());
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Could not be copied";
+    }
+    say(button.textContent);
+    setTimeout(() => { button.textContent = before; }, 2000);
+  };
+
   document.addEventListener("click", (event) => {
     $$("details.menu[open]").forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; });
     const keysLink = event.target.closest?.("[data-keys]");
     if (keysLink && showKeys() !== false) event.preventDefault();
     const button = event.target.closest?.("button.copy, button[data-copy]");
     if (button) copied(button);
+    const fetched = event.target.closest?.("button[data-copies]");
+    if (fetched) copiedFrom(fetched);
     if (event.target.closest?.("[data-close]")) event.target.closest("dialog")?.close();
   });
 
@@ -299,7 +316,7 @@
     });
   });
 
-  const reveal = (root) => $$("[data-widens], [data-zoom]", root).forEach((button) => { button.hidden = false; });
+  const reveal = (root) => $$("[data-widens], [data-zoom], [data-copies]", root).forEach((button) => { button.hidden = false; });
 
   const prepare = (root) => { reveal(root); remember(root); diagrams(root); copyButtons(root); contents(root); passages(root); frames(root); drops(root); };
   document.addEventListener("DOMContentLoaded", () => { prepare(document); lines(); });

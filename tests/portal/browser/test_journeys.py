@@ -43,6 +43,24 @@ def test_journey_3_read(visit: Any, script: bool) -> None:
     assert "Set up" in page.title()
 
 
+def test_portal_rule_12_a_page_goes_out_as_text(visit: Any) -> None:
+    otto = visit("otto")
+    otto.go(f"{HANDBOOK}/docs/set-up")
+    with otto.page.expect_response(lambda answer: "raw=1" in answer.url) as fetched:
+        otto.page.click("button:text-is('Copy as Markdown')")
+    otto.page.wait_for_selector("button:text-is('Copied')")
+    assert otto.page.evaluate("navigator.clipboard.readText()") == fetched.value.text() != ""
+    assert "text/plain" in fetched.value.headers["content-type"]
+    for page in (f"{HANDBOOK}/docs/set-up", HANDBOOK):
+        otto.go(page)
+        address = otto.page.get_attribute(".meta a:text-is('JSON')", "href")
+        assert otto.page.request.get(f"{otto.site.address}{address}").json()
+    otto.go(f"{HANDBOOK}/docs/set-up")
+    otto.page.click(".meta a:text-is('Compare')")
+    assert otto.page.locator("h1").inner_text() == "Set up"
+    otto.check(axe=True)
+
+
 def test_portal_rule_21_marks_the_current_section_and_copies_code(visit: Any) -> None:
     otto = visit("otto")
     otto.go(f"{HANDBOOK}/docs/set-up")
