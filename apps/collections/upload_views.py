@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -121,13 +122,14 @@ def _take(request: HttpRequest, collection: Collection, viewer: Viewer) -> dict[
     if len(texts) == 1 and not archives:
         outcome = uploads.upload_document(collection=collection, by=by, **_one(texts[0], folder)).outcome
         return {"outcome": outcome, "warnings": [with_place(row) for row in outcome.warnings]}
-    staged = [
-        uploads.stage_archive(collection=collection, by=by, file=cast("Any", file), size=int(file.size or 0))
-        for file in archives
-    ]
-    if texts:
-        entries = [(one["source_key"], one["raw"], None) for one in (_one(file, folder) for file in texts)]
-        staged.append(uploads.stage_batch(collection=collection, by=by, entries=entries))
+    with transaction.atomic():  # a refused part leaves nothing of the others, or nobody would learn what was stored
+        staged = [
+            uploads.stage_archive(collection=collection, by=by, file=cast("Any", file), size=int(file.size or 0))
+            for file in archives
+        ]
+        if texts:
+            entries = [(one["source_key"], one["raw"], None) for one in (_one(file, folder) for file in texts)]
+            staged.append(uploads.stage_batch(collection=collection, by=by, entries=entries))
     return {"uploads": [UploadLine(JobLine(one.job, collection), (), 0) for one in staged]}
 
 

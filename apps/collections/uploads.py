@@ -22,6 +22,7 @@ from apps.collections.reading import read_one
 from apps.jobs.kinds import find_kind
 from apps.jobs.models import Cause, Job
 from apps.jobs.queue import enqueue
+from apps.markup.links import is_reference
 from apps.markup.values import Skipped
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def checked(source_key: str, raw: bytes, title: str | None, field: str = "source
         key = normalise_key(source_key)
     except BadKey as error:
         raise Invalid(str(error), field=field) from None
-    if not is_document(key):
+    if not (is_document(key) or is_reference(key)):
         raise UnsupportedType(
             f"`{key}` has an ending that is not taken. Allowed are {', '.join(DOCUMENT_ENDINGS)} and zip archives.",
             field=field,

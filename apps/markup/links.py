@@ -14,6 +14,15 @@ MARKDOWN_ENDINGS = (".md", ".mdx", ".markdown")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
+_REFERENCE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:[^/]+")
+_FILE_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
+
+
+def is_reference(key: str) -> bool:
+    """Whether a key is no path but the name of a page elsewhere, such as ``confluence:DOCS:3474267#sec-000``."""
+    return _REFERENCE.fullmatch(key) is not None and _FILE_ENDING.search(key) is None
+
+
 def split_href(href: str) -> tuple[LinkType, str, str, str]:
     """Type, path, query, fragment of an address written outside double brackets, cut at its first # and then ?."""
     path, fragment, query = href, "", ""

@@ -6,6 +6,7 @@ from apps.markup.assembling import assemble
 from apps.markup.decoding import line_count
 from apps.markup.events import read_events
 from apps.markup.front_matter import FrontMatter, read_front_matter
+from apps.markup.links import is_reference
 from apps.markup.mdx import Mdx, read_mdx
 from apps.markup.tree import Tree, line_starts
 from apps.markup.values import Block, Decoded, Format, Limits, ParsedDocument, Skipped
@@ -19,7 +20,9 @@ _FORMATS: dict[str, Format] = {
 
 
 def format_of(path: str) -> Format:
-    """The format that the extension of a path names; everything unknown is plain text."""
+    """The format that the extension of a path names; what is no path is Markdown, everything unknown plain text."""
+    if is_reference(path):
+        return "markdown"
     name = path.rpartition("/")[2]
     return _FORMATS.get(name.rpartition(".")[2].lower(), "text") if "." in name else "text"
 

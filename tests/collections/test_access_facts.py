@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
 import stat
 import tracemalloc
 import zipfile
@@ -16,6 +17,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from apps.access.models import User
+from apps.collections.curation import create_collection
 from apps.collections.models import Collection, Document, DocumentChunk, StagedEntry, Upload
 from apps.collections.uploads import stage_batch
 from apps.jobs.models import Job
@@ -128,3 +130,66 @@ def test_portal_fact_20_a_passage_of_a_private_collection(
     hidden, absent = outsider.get(f"/chunks/{chunk.pk}"), outsider.get("/chunks/123456789")
     assert (hidden.status_code, hidden.content) == (404, absent.content)
     assert signed_in(olga).get(f"/chunks/{chunk.pk}").status_code == 200
+
+
+PAGE = """---
+title: Alpha {n}
+tags: [zz-secret, alpha]
+aliases: [first-{n}]
+type: concept
+slug: alpha-{n}
+---
+# Alpha {n}
+
+alpha beta gamma retry queue [[alpha-{m}]] [x](p{m}.md) [[depends_on::alpha-{m}]] [gone](gone.md)
+"""
+CLOCK = re.compile(
+    rb'csrfmiddlewaretoken" value="\w+|"X-CSRFToken": "\w+|in \d+ ms|just now|\d+ (?:s|min) ago|"next_cursor":"[^"]*"'
+)
+
+
+def test_access_fact_18_hidden_documents_change_no_byte_of_any_answer(olga: User, otto: User, ada: User) -> None:
+    mine = create_collection(by=otto, name="Mine")
+    shared = create_collection(by=ada, name="Shared", visibility="public")
+    for collection, by, last in ((mine, otto, 12), (shared, ada, 6)):
+        pages = [(f"p{n}.md", PAGE.format(n=n, m=(n + 1) % 12).encode(), None) for n in range(last)]
+        stage_batch(collection=collection, by=by, entries=pages)
+    drain()
+    document = mine.documents.get(source_key="p0.md")
+    chunk = DocumentChunk.objects.filter(document=document)[0].pk
+    docs, rest, graph = f"/docs/{mine.pk}", f"/api/md-collections/{mine.pk}", f"/api/graph/collection/{mine.pk}"
+    page = f"{docs}/documents/{document.pk}"
+    read = [
+        *("/", "/about", "/docs", "/repos", "/lint", "/jobs", "/docs/jobs", "/graph", "/connect", f"/chunks/{chunk}"),
+        *(docs + end for end in ("", "/links", "/trash", "/settings", "/lint")),
+        *(f"{page}?tab={tab}" for tab in ("preview", "raw", "metadata", "chunks")),
+        *(f"/search?q={text}" for text in ("alpha", "alpha+beta&mode=semantic", "zz-secret", "alhpa")),
+        *("/context?q=alpha", f"/graph/collection/{mine.pk}", f"/graph/document/{document.pk}"),
+        *(f"/api/suggest?q={text}" for text in ("alp", "zz", "first")),
+        *("/api/md-collections", "/api/jobs", "/api/md-collections/-/jobs", "/api/me", f"/api/chunks/{chunk}"),
+        *(rest + end for end in ("", "/documents", f"/documents/{document.pk}", "/embed-status", "/lint", "/jobs")),
+        *(graph + end for end in ("/nodes", "/subgraph", "/lint", "/export")),
+    ]
+    asked = [
+        (path, {"query": text, **more})
+        for path in ("/api/search", "/api/route", "/api/retrieve", f"{rest}/search")
+        for text in ("alpha", "alhpa", "zz-secret")
+        for more in ({}, {"explain": True})
+        if not (more and path in ("/api/route", "/api/retrieve"))
+    ]
+    client = signed_in(otto)
+
+    def answers() -> dict[str, tuple[int, bytes]]:
+        found = {path: client.get(path) for path in read}
+        found |= {f"{path} {body}": client.post(path, body, content_type="application/json") for path, body in asked}
+        return {name: (answer.status_code, CLOCK.sub(b"", answer.getvalue())) for name, answer in found.items()}
+
+    answers()  # the first request of a session says hello in its own way
+    before = answers()
+    hidden = create_collection(by=olga, name="Mine")
+    pages = [(f"p{n}.md", PAGE.format(n=n, m=(n + 1) % 50).encode() + b"alhpa zz-secret", None) for n in range(50)]
+    stage_batch(collection=hidden, by=olga, entries=pages)
+    drain()
+    after = answers()
+    assert {status for status, _ in before.values()} == {200}
+    assert [name for name in before if before[name] != after[name]] == []

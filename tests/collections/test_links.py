@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from apps.access.errors import UnsupportedType
 from apps.access.models import User
 from apps.collections.curation import create_collection
 from apps.collections.links import Page, Resolution, Shelf, Written
@@ -152,6 +153,18 @@ def test_collections_fact_38_addresses_and_page_ids() -> None:
         "https://wiki.example.com/pages/3474267/Title": "confluence:DOCS:3474267#sec-000",
         "/pages/99": "broken not found",
     }
+
+
+def test_collections_rule_6_5_a_key_that_is_no_path_can_be_uploaded(put: Put) -> None:
+    put("confluence:DOCS:3474267#sec-000", "# Section\n\ntext")
+    put("a.md", "https://wiki.example.com/pages/3474267/T and [k](confluence:DOCS:3474267#sec-000)")
+    drain()
+    page = Document.objects.get(source_key="confluence:DOCS:3474267#sec-000")
+    assert (page.title, page.format) == ("Section", "markdown")
+    found = dict(DocumentLink.objects.values_list("href", "target_document"))
+    assert set(found.values()) == {page.pk} and len(found) == 2
+    with pytest.raises(UnsupportedType):
+        put("confluence:DOCS:report.pdf", "x")
 
 
 def test_collections_rule_6_3_a_path_comes_before_a_page_id() -> None:

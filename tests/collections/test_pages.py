@@ -103,6 +103,13 @@ def test_one_text_is_stored_at_once_and_several_go_to_a_job(page: Client, handbo
     assert "<html" not in fresh and 'hx-swap-oob="true"' in fresh and "c.md" in fresh
 
 
+def test_a_bad_archive_beside_a_good_one_leaves_nothing(page: Client, handbook: Collection) -> None:
+    files = [zip_of(("a.md", b"# A")), SimpleUploadedFile("bad.zip", b"no archive")]
+    answer = page.post(f"/docs/{handbook.pk}/upload", {"files": files}, follow=True)
+    assert "no zip archive" in text(answer)
+    assert not Job.objects.exists()
+
+
 def test_upload_with_script_answers_a_fragment(page: Client, handbook: Collection) -> None:
     def send(**data: Any) -> Any:
         return page.post(f"/docs/{handbook.pk}/upload", data, headers={"HX-Request": "true"})
