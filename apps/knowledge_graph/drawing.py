@@ -13,7 +13,7 @@ from apps.knowledge_graph.layout import LABEL_CHARS, arrange, box_width
 from apps.knowledge_graph.page_values import BACKWARDS, SIGNS, edge_id
 from apps.knowledge_graph.reader import SeenEdge, SeenNode
 
-MARGIN = 16
+MARGIN, SMALL_MARGIN = 16, 44
 MIN_WIDTH, MIN_HEIGHT = 460, 240
 RADIUS = 13
 ARROW = 6
@@ -104,8 +104,10 @@ class Drawing:
     height: int
 
 
-def draw(nodes: Sequence[SeenNode], edges: Sequence[SeenEdge], links: Links, *, focus: str = "") -> Drawing:
-    """``focus`` is the node in the middle of attention."""
+def draw(
+    nodes: Sequence[SeenNode], edges: Sequence[SeenEdge], links: Links, *, focus: str = "", small: bool = False
+) -> Drawing:
+    """``focus`` is the node in the middle of attention. In a ``small`` picture names are written larger."""
     # Sorted, so that rows in another order give the same picture.
     by_uid = {node.uid: node for node in sorted(nodes, key=lambda node: node.uid)}
     held = sorted(
@@ -114,7 +116,7 @@ def draw(nodes: Sequence[SeenNode], edges: Sequence[SeenEdge], links: Links, *, 
     layout = arrange(
         {uid: box_width(node.label) for uid, node in by_uid.items()}, [(edge.from_uid, edge.to_uid) for edge in held]
     )
-    width = max(MIN_WIDTH, math.ceil(layout.width) + 2 * MARGIN)
+    width = max(MIN_WIDTH, math.ceil(layout.width) + 2 * (SMALL_MARGIN if small else MARGIN))
     height = max(MIN_HEIGHT, math.ceil(layout.height) + 2 * MARGIN)
     # A circle stands above its label: the box's middle lies between them.
     left, above = (width - layout.width) / 2, (height - layout.height) / 2 - LABEL_DROP

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from apps.collections.models import Document
+from apps.knowledge_graph.detail import NodeDetail
 from apps.knowledge_graph.node_edges import ShownEdge, ShownEvidence
 from apps.knowledge_graph.reader import Reader
 
@@ -104,6 +105,18 @@ def source_lines(reader: Reader, most: int) -> list[SourceLine]:
         )
     lines.sort(key=lambda line: (line.source.label.lower(), line.address))
     return lines[:most]
+
+
+def newest_lines(source: Source, detail: NodeDetail) -> list[tuple[str, str]]:
+    """Label and address of the pages that have replaced this one."""
+    ends = detail.newest.ends if detail.newest else ()
+    base = source.get_absolute_url()
+    return [
+        (end.node.label, f"{base}/files/{quote(end.path, safe='/~')}")
+        if source.kind == "repository"
+        else (end.node.label, f"{base}/documents/{end.document}")
+        for end in ends
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from apps.knowledge_graph.graph_page import (
     way_shown,
 )
 from apps.knowledge_graph.lookup import nodes_called
-from apps.knowledge_graph.page_values import READ_FROM, SIGNS, edge_lines, source_lines
+from apps.knowledge_graph.page_values import READ_FROM, SIGNS, edge_lines, newest_lines, source_lines
 from apps.knowledge_graph.panel import panel
 from apps.knowledge_graph.reader import open_graph, open_reader
 from apps.knowledge_graph.related import related_collections
@@ -138,18 +138,19 @@ def document_panel(request: HttpRequest, document_id: UUID) -> HttpResponse:
     document, source, path = _document(viewer, document_id)
     found = panel(viewer, source, document=document_id, path=path)
     base = graph_address(source)
-    context: dict[str, Any] = {"title": document.title, "panel": found, "drawn": None, "address": base}
+    context: dict[str, Any] = {"title": document.title, "panel": found, "drawn": None, "address": base, "graph": base}
     if found is not None and found.detail is not None:
         reader, graph = open_graph(viewer, source)
         node = found.detail.node
         if graph is not None:
             around = neighbourhood(reader, graph.pk, node, depth=1, max_nodes=NEARBY_NODES)
             links = drawing.Links(QueryDict(), STATE, base)
-            context["drawn"] = drawing.draw(around.nodes, around.edges, links, focus=node.uid)
+            context["drawn"] = drawing.draw(around.nodes, around.edges, links, focus=node.uid, small=True)
         context |= {
             "outgoing": edge_lines(viewer, source, found.detail.outgoing),
             "incoming": edge_lines(viewer, source, found.detail.incoming),
             "address": f"{base}?{urlencode({'focus': node.uid})}",
+            "newest": newest_lines(source, found.detail),
         }
     return answer(request, "graph/panel.html", context, fragment="graph/_panel.html")
 

@@ -184,6 +184,10 @@ def test_knowledge_graph_12_panel_of_a_document(world: Any, filled: Collection) 
     assert "supersedes" in panel.content.decode()
     assert "<svg" in panel.content.decode()
     assert b"<!doctype html>" in client.get(f"/graph/document/{new.pk}").content
+    old = Document.objects.get(collection=filled, source_key="old.md")
+    replaced = client.get(f"/graph/document/{old.pk}").content.decode()
+    assert f'Replaced by <a href="/docs/{filled.pk}/documents/{new.pk}">' in replaced
+    assert f'<a href="/graph/collection/{filled.pk}?focus=dec-new">' in replaced
     plain = Document.objects.get(collection=filled, source_key="plain.md")
     assert "Not in the graph" in client.get(f"/graph/document/{plain.pk}").content.decode()
 
