@@ -213,6 +213,7 @@ class GraphNodeDetailOutput(GraphNodeOutput):
     newest = GraphNodeOutput(many=True)
     in_circle = serializers.BooleanField()
     findings = GraphFindingOutput(many=True)
+    findings_total = serializers.IntegerField()
 
 
 class GraphAroundOutput(serializers.Serializer[Any]):
@@ -355,6 +356,7 @@ def present_detail(detail: NodeDetail) -> dict[str, Any]:
         "newest": [present_node(end.node) for end in detail.newest.ends] if detail.newest else [],
         "in_circle": bool(detail.newest and detail.newest.cycle),
         "findings": [dict(each) for each in detail.findings],
+        "findings_total": detail.findings_total,
     }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from apps.access.errors import NotFound
+from apps.indexing.findings import SEVERITIES
 from apps.knowledge_graph.crossing import CrossLink, cross_links
 from apps.knowledge_graph.lint import lint_seen
 from apps.knowledge_graph.models import GraphSource
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 EDGES, MOST_EDGES = 100, 400
 """Edges that are shown of a node in each direction."""
+FINDINGS = 50
+"""Findings that are shown of a page, the worst first: a page may hold ten thousand broken links."""
+_WORST_FIRST = f"array_position(ARRAY[{', '.join(repr(name) for name in SEVERITIES)}], severity::text), line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class NodeDetail:
     cross_links: tuple[CrossLink, ...]
     newest: Newest | None
     findings: tuple[Mapping[str, Any], ...] = field(default=())
+    findings_total: int = 0
+    """How many there are, shown or not."""
 
 
 def node_detail(
@@ -61,9 +67,10 @@ def node_detail(
     if graph is None:
         raise NotFound
     rows = reader.rows(
-        "SELECT n.*, p.path, p.header, p.header_state, COALESCE(p.repository_document_id, p.document_id) AS document,"
+        "SELECT n.*, p.path, p.header, p.header_state, COALESCE(p.repository_document_id, p.document_id) AS document,"  # noqa: S608 - of constants
         ' (SELECT json_agg(f ORDER BY f.line) FROM (SELECT rule, severity, path, line, "column", message, hint'
-        " FROM kb_lint_findings WHERE page_id = n.page_id) f) AS findings,"
+        f" FROM kb_lint_findings WHERE page_id = n.page_id ORDER BY {_WORST_FIRST} LIMIT {FINDINGS}) f) AS findings,"
+        " (SELECT count(*) FROM kb_lint_findings WHERE page_id = n.page_id) AS findings_total,"
         " (SELECT json_agg(r ORDER BY r.line, r.id) FROM kb_cross_source_references r WHERE r.page_id = n.page_id)"
         " AS crossing FROM {nodes} n LEFT JOIN kb_pages p ON p.id = n.page_id"
         " WHERE n.source_id = %(source)s AND n.node_uid = %(uid)s",
@@ -80,7 +87,7 @@ def node_detail(
     degrees = (len(outgoing), len(incoming))
     if max(degrees) >= most:
         degrees = reader.degrees(graph.pk, uid, types)
-    findings = json_of(row["findings"]) or []
+    findings, findings_total = json_of(row["findings"]) or [], row["findings_total"]
     if overlay.pages and node.page is not None:
         # Stored findings know of the trash; this reader does not.
         findings = [
@@ -96,6 +103,8 @@ def node_detail(
             for each in lint_seen(viewer, source)
             if each.page_id == node.page
         ]
+        findings_total = len(findings)
+        findings = sorted(sorted(findings, key=_badness)[:FINDINGS], key=lambda each: each["line"] or 0)
     return NodeDetail(
         node,
         row["path"] or "",
@@ -110,7 +119,12 @@ def node_detail(
         cross_links(viewer, json_of(row["crossing"]) or []),
         newest(reader, [(graph.pk, uid)]).get((graph.pk, uid)),
         tuple(findings),
+        findings_total,
     )
+
+
+def _badness(finding: Mapping[str, Any]) -> tuple[int, int]:
+    return SEVERITIES.index(finding["severity"]), finding["line"] or 0
 
 
 def by_type(edges: Sequence[ShownEdge]) -> tuple[ShownEdge, ...]:

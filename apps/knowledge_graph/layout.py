@@ -130,10 +130,9 @@ def _stressed(uids: Sequence[str], links: Sequence[tuple[str, str]]) -> Places:
     laplacian = np.diag(weights.sum(axis=1)) - weights
     inverse = np.linalg.pinv(laplacian)
     for _ in range(ROUNDS):
-        apart = at[:, None, :] - at[None, :, :]
-        distance = np.maximum(np.sqrt((apart**2).sum(axis=2)), 1e-6)
-        pull = weights * hops / distance
-        at = inverse @ (np.diag(pull.sum(axis=1)) - pull) @ at
+        apart_x, apart_y = (axis[:, None] - axis[None, :] for axis in at.T)
+        pull = weights * hops / np.maximum(np.sqrt(apart_x**2 + apart_y**2), 1e-6)
+        at = inverse @ (pull.sum(axis=1)[:, None] * at - pull @ at)
     at = at - at.mean(axis=0)
     _, axes = np.linalg.eigh(at.T @ at)
     at = at @ axes[:, ::-1]
@@ -157,26 +156,27 @@ def _spread(at: Places, links: Sequence[tuple[str, str]], uids: Sequence[str], s
 
 def _cleared(at: Places, sizes: Places) -> Places:
     """Boxes that lie on each other are pushed apart, the shorter way, until none does or the rounds are over."""
-    wide = (sizes[:, None] + sizes[None, :]) / 2 + GAP
+    count = len(at)
+    first, second = np.triu_indices(count, 1)
+    wide, high = (sizes[first] + sizes[second]) / 2 + GAP, BOX_HEIGHT + GAP
+    x, y = at[:, 0].copy(), at[:, 1].copy()
     for _ in range(CLEARING_ROUNDS):
-        apart = at[:, None, :] - at[None, :, :]
-        over_x = wide - np.abs(apart[:, :, 0])
-        over_y = BOX_HEIGHT + GAP - np.abs(apart[:, :, 1])
-        hit = (over_x > 0.5) & (over_y > 0.5)
-        np.fill_diagonal(hit, False)
+        apart_x = x[first] - x[second]
+        near = np.flatnonzero(np.abs(apart_x) < wide - 0.5)
+        apart_y = y[first[near]] - y[second[near]]
+        hit = np.abs(apart_y) < high - 0.5
         if not hit.any():
             break
+        near, apart_y = near[hit], apart_y[hit]
+        apart_x, one, other = apart_x[near], first[near], second[near]
+        over_x, over_y = wide[near] - np.abs(apart_x), high - np.abs(apart_y)
+        sideways = over_x / STRETCH <= over_y
         # Two nodes at one height part by their order, so that the push has a direction.
-        order = np.sign(np.arange(len(at))[:, None] - np.arange(len(at))[None, :])
-        sideways = hit & (over_x / STRETCH <= over_y)
-        upright = hit & ~sideways
-        toward = np.where(apart == 0, order[:, :, None], np.sign(apart))
-        moves = np.stack(
-            [(sideways * over_x * toward[:, :, 0]).sum(axis=1), (upright * over_y * toward[:, :, 1]).sum(axis=1)],
-            axis=1,
-        )
-        at = at + moves * 0.3
-    return at
+        push_x = np.where(apart_x == 0, -1.0, np.sign(apart_x)) * over_x * sideways
+        push_y = np.where(apart_y == 0, -1.0, np.sign(apart_y)) * over_y * ~sideways
+        x += 0.3 * (np.bincount(one, push_x, count) - np.bincount(other, push_x, count))
+        y += 0.3 * (np.bincount(one, push_y, count) - np.bincount(other, push_y, count))
+    return np.column_stack([x, y])
 
 
 def _packed(parts: Sequence[_Part]) -> Layout:

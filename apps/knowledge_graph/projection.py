@@ -25,7 +25,7 @@ from apps.knowledge_graph.resolution import (
 )
 from apps.knowledge_graph.values import EdgeValue, EvidenceValue, GraphValue, Meaning, NodeValue, Page
 
-PROJECTOR = 1
+PROJECTOR = 2
 """Raised with every change of the rules: sources projected by an older number are rebuilt."""
 
 

@@ -20,6 +20,7 @@ from apps.collections.models import Collection, Document
 from apps.collections.trash import trash_document
 from apps.jobs.worker import drain
 from apps.knowledge_graph import layout
+from apps.knowledge_graph.lint import refresh_findings
 from apps.knowledge_graph.panel import panel
 from apps.knowledge_graph.storing.rebuild import rebuild
 from tests.knowledge_graph.pages_of_texts import WORKED_EXAMPLE, page_text
@@ -167,6 +168,20 @@ def test_graph_of_an_edge_said_often_the_strongest_places_are_shown(fill: Any, o
     lines = [place["line"] for place in edge["evidence"][1:]]
     assert lines == sorted(lines)
     assert "and 21 more places" in client_of(olga).get(f"/graph/collection/{collection.pk}?focus=b").content.decode()
+
+
+def test_graph_of_a_page_with_many_findings_the_worst_are_shown(fill: Any, olga: Any) -> None:
+    collection = fill({"a.md": page_text("a", " ".join(f"[[n{number}]]" for number in range(70)), status="acepted")})
+    refresh_findings(collection)
+    for _ in range(2):
+        detail = get(olga, collection, "nodes/a")
+        assert (len(detail["findings"]), detail["findings_total"]) == (50, 71)
+        assert {one["severity"] for one in detail["findings"]} == {"warning"}
+        write(collection, "b.md", page_text("b"))  # what is in the trash makes readers find by themselves
+        rebuild("collection", collection.pk)
+        trash_document(document=Document.objects.get(source_key="b.md"), by=olga)
+    body = client_of(olga).get(f"/graph/collection/{collection.pk}?focus=a").content.decode()
+    assert "50 of 71 shown, the worst" in body
 
 
 def test_graph_panel_of_a_plain_document_that_many_name(fill: Any, olga: Any) -> None:

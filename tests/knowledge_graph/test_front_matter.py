@@ -126,6 +126,22 @@ def test_graph_fact_36_a_broken_header_keeps_the_last_readable_one() -> None:
     assert reading_of(bad, "a.md", "# plain\n", good).page is None  # given up in between
 
 
+@pytest.mark.parametrize("keys", ["type: [module]\nslug: {a: b}", "type: 5\nslug: A b", "type: modul\nslug: 7"])
+def test_graph_values_of_wrong_types_keep_the_last_readable_header(keys: str) -> None:
+    bad = f"---\n{keys}\n---\n[[d]]\n"
+    page = page_of(bad, "a.md", with_lines("uses: [b]"))
+    assert (page.uid, page.header_state) == ("a", "stale_header")
+    assert [each.target for each in page.occurrences] == ["b", "d"]
+    assert [(p.rule, p.line) for p in page.all_problems] == [("KG101", 2)]
+    # In a document that never was a page they are nobody's business.
+    assert (reading_of(bad).page, reading_of(bad).problems) == (None, ())
+
+
+def test_graph_foreign_keys_give_the_slug_up() -> None:
+    foreign = reading_of("---\ntype: post\nslug: /intro\n---\n", "a.md", with_lines())
+    assert (foreign.page, foreign.problems) == (None, ())
+
+
 def test_graph_fact_37_removed_front_matter() -> None:
     reading = reading_of("# A\n", "a.md", with_lines())
     assert (reading.page, reading.problems) == (None, ())

@@ -88,6 +88,9 @@ def read_front(
         return HeaderReading("broken", fault=fault, hint=_as_hint(fault))
     if slug:
         return _foreign(metadata, keys, places, type_fault)
+    if type_fault and slug_fault and any(places.at((keys[name],)).resolved != "str" for name in ("type", "slug")):
+        # Both keys are there, with values that are no names: a slip, not a header of another tool.
+        return HeaderReading("foreign", fault=type_fault)
     return HeaderReading("plain")
 
 
