@@ -81,7 +81,11 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "cograph_site.context.portal",
             ],
-            "builtins": ["django.templatetags.static", "cograph_site.templatetags.cograph"],
+            "builtins": [
+                "django.templatetags.static",
+                "cograph_site.templatetags.cograph",
+                "cograph_site.templatetags.kept",
+            ],
         },
     }
 ]

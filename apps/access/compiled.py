@@ -124,6 +124,57 @@ class ReadableRows(Generic[M]):
         return next(iter(self.all(viewer, *values)), None)
 
 
+class ReadableValues:
+    """As ``ReadableRows``, for querysets of values that the driver already gives as they are wanted: numbers, texts."""
+
+    def __init__(self, make: Callable[..., Any], *marks: Any) -> None:
+        self._compiled = _ByStanding(lambda viewer: compile_rows(make(viewer, *marks), marks, _STAND_INS))
+
+    def all(self, viewer: Viewer, *values: Any) -> list[tuple[Any, ...]]:
+        """With ``values`` in place of the marks. Raises TypeError for what is no viewer."""
+        compiled = self._compiled.of(viewer)
+        return compiled.tuples((*values, *_own_keys(viewer))) if compiled is not None else []
+
+
+class ReadableList(Generic[M]):
+    """A whole ordered list of what a viewer may read, for numbered pages: it is cut and counted like a queryset.
+
+    ``make`` takes the viewer and then the marks.
+    """
+
+    def __init__(self, make: Callable[..., Any], *marks: Any) -> None:
+        self._make, self._marks = make, marks
+        self._compiled = _ByStanding(self._compile)
+
+    def of(self, viewer: Viewer, *values: Any) -> CutList[M]:
+        """With ``values`` in place of the marks. Raises TypeError for what is no viewer."""
+        return CutList(self._compiled.of(viewer), (*values, *_own_keys(viewer)))
+
+    def _compile(self, viewer: Viewer) -> tuple[Compiled, Compiled]:
+        rows = self._make(viewer, *self._marks)
+        return (
+            compile_rows(rows, self._marks, _STAND_INS),
+            compile_rows(rows.order_by().values("pk"), (), (*self._marks, *_STAND_INS)),
+        )
+
+
+class CutList(Generic[M]):
+    """What a paginator asks for."""
+
+    def __init__(self, compiled: tuple[Compiled, Compiled] | None, values: Sequence[Any]) -> None:
+        self._compiled, self._values = compiled, values
+
+    def __getitem__(self, cut: slice) -> list[M]:
+        start = cut.start or 0
+        return self._compiled[0].all(self._values, cut.stop - start, start) if self._compiled is not None else []
+
+    def count(self) -> int:
+        return self._compiled[1].count(self._values) if self._compiled is not None else 0
+
+    def __len__(self) -> int:
+        return self.count()
+
+
 class ReadablePages(Generic[M]):
     """Pages of what a viewer may read, in the order of fields that are never null, the last of which is unique.
 

@@ -63,17 +63,25 @@ class Compiled:
     table: _Table | None
     annotations: tuple[tuple[str, int], ...]
 
-    def all(self, values: Sequence[Any], limit: int | None = None) -> list[Any]:
-        """The instances, in the order of the queryset."""
+    def all(self, values: Sequence[Any], limit: int | None = None, offset: int = 0) -> list[Any]:
+        """The instances, in the order of the queryset; ``offset`` of them left out when there is a limit."""
         if not self.sql:
             return []
         with prepared_cursor() as cursor:
             if limit is None:
                 cursor.execute(self.sql, self.bound(values))
             else:
-                cursor.execute(f"{self.sql} LIMIT %s", [*self.bound(values), limit])
+                cursor.execute(f"{self.sql} LIMIT %s OFFSET %s", [*self.bound(values), limit, offset])
             made: dict[tuple[int, Any], Any] = {}
             return [self._instance(row, made) for row in cursor.fetchall()]
+
+    def tuples(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """The rows as the database has them, for querysets of values."""
+        if not self.sql:
+            return []
+        with prepared_cursor() as cursor:
+            cursor.execute(self.sql, self.bound(values))
+            return list(cursor.fetchall())
 
     def count(self, values: Sequence[Any]) -> int:
         """How many rows there are, without making them."""

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet
 
+from apps.access.compiled import MARK_OF_ID, ReadableRows
 from apps.access.errors import Forbidden, NotFound
 from apps.access.rules import Right
 from apps.collections.models import Asset, Collection, Document
@@ -21,13 +22,18 @@ def counted(rows: QuerySet[Any]) -> QuerySet[Any]:
     return found
 
 
+_WITH_RIGHTS: ReadableRows[Collection] = ReadableRows(
+    lambda viewer, id: Collection.objects.visible_to(viewer).select_related("owner").with_rights(viewer).filter(pk=id),
+    MARK_OF_ID,
+)
+
+
 def collection_for(viewer: Viewer, collection_id: UUID, *, right: Right = Right.READ) -> Collection:
     """The collection with the rights that the viewer has over it.
 
     Raises NotFound, absent and hidden alike; Forbidden for one that is readable and whose ``right`` is not held.
     """
-    rows = Collection.objects.visible_to(viewer).select_related("owner").with_rights(viewer)
-    found: Collection | None = rows.filter(pk=collection_id).first()
+    found = _WITH_RIGHTS.first(viewer, collection_id)
     if found is None:
         raise NotFound
     needed = {Right.WRITE: "may_write", Right.MANAGE: "may_manage", Right.ADMINISTER: "may_administer"}.get(right)

@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from django.contrib import messages
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Lower
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.access import rules
+from apps.access.compiled import MARK_OF_ID, ReadableList, ReadableRows, ReadableValues
 from apps.access.errors import Conflict, Invalid
 from apps.access.pages import answer, paged, wants_fragment
 from apps.access.rules import Visibility
 from apps.access.viewers import Viewer, viewer_of
 from apps.collections import curation, presentation
+from apps.collections.catalogue import document_count
 from apps.collections.coverage import coverage_of
 from apps.collections.keys import DOCUMENT_ENDINGS
 from apps.collections.lookup import collection_for, counted
@@ -45,6 +47,53 @@ def filter_text(request: HttpRequest, name: str = "q") -> str:
     return request.GET.get(name, "").replace("\0", " ").strip()[:200]
 
 
+_BY_NAME: ReadableList[Collection] = ReadableList(
+    lambda viewer: (
+        Collection.objects.visible_to(viewer).annotate(documents_count=document_count()).order_by(Lower("name"), "id")
+    )
+)
+_BY_KEY: ReadableList[Document] = ReadableList(
+    lambda viewer, id: (
+        Document.objects.visible_to(viewer).filter(collection=id).without_text().order_by("source_key", "id")
+    ),
+    MARK_OF_ID,
+)
+
+
+_COUNTS: dict[str, Any] = {
+    "total": Count("pk"),
+    "chunks": Sum("chunk_count"),
+    "words": Sum("word_count"),
+    "warned": Count("pk", filter=~Q(warnings=[])),
+    **{value: Count("pk", filter=Q(state=value)) for value in DocumentState.values},
+}
+_COUNTED = ReadableValues(
+    lambda viewer, id: (
+        Document.objects.visible_to(viewer)
+        .filter(collection=id)
+        .order_by()
+        .values("collection")
+        .annotate(**_COUNTS)
+        .values_list(*_COUNTS)
+    ),
+    MARK_OF_ID,
+)
+_LATEST: ReadableRows[Job] = ReadableRows(
+    lambda viewer, id: (
+        Job.objects.visible_to(viewer)
+        .of_source(Collection.kind, id)
+        .exclude(kind="project_document")  # one for each page of an upload: the list of jobs has them
+        .select_related("requested_by")
+        .order_by("-created_at", "id")[:LATEST_JOBS]
+    ),
+    MARK_OF_ID,
+)
+_BROKEN: ReadableList[DocumentLink] = ReadableList(
+    lambda viewer, id: DocumentLink.objects.visible_to(viewer).filter(collection=id, state__in=FAULTY),
+    MARK_OF_ID,
+)
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def collection_list(request: HttpRequest) -> HttpResponse:
     viewer = viewer_of(request)
@@ -64,7 +113,10 @@ def collection_list(request: HttpRequest) -> HttpResponse:
             problem = refusal
     text = filter_text(request)
     visible = Collection.objects.visible_to(viewer).matching(text)
-    page = paged(counted(visible).order_by(Lower("name"), "id"), request, total=visible.count())
+    if text:
+        page = paged(counted(visible).order_by(Lower("name"), "id"), request, total=visible.count())
+    else:
+        page = paged(_BY_NAME.of(viewer), request)
     context = {
         "page": page,
         "cards": presentation.cards(list(page.object_list), viewer),
@@ -92,22 +144,13 @@ def collection_page(request: HttpRequest, collection_id: UUID) -> HttpResponse:
     viewer = viewer_of(request)
     collection = collection_for(viewer, collection_id)
     state, text = request.GET.get("state", ""), filter_text(request)
-    documents = Document.objects.visible_to(viewer).filter(collection=collection)
-    counts: dict[str, Any] = documents.aggregate(
-        total=Count("pk"),
-        chunks=Sum("chunk_count"),
-        words=Sum("word_count"),
-        warned=Count("pk", filter=~Q(warnings=[])),
-        **{value: Count("pk", filter=Q(state=value)) for value in DocumentState.values},
-    )
-    rows = documents.without_text().order_by("source_key", "id")
+    counts: dict[str, Any] = dict.fromkeys(_COUNTS, 0)
+    for row in _COUNTED.all(viewer, collection.pk):
+        counts = dict(zip(_COUNTS, row, strict=True))
+    rows: Any = _BY_KEY.of(viewer, collection.pk)
     total: int | None = counts["total"]
-    if state == "warnings":
-        rows, total = rows.exclude(warnings=[]), counts["warned"]
-    elif state in DocumentState.values:
-        rows, total = rows.filter(state=state), counts[state]
-    if text:
-        rows, total = rows.filter(Q(source_key__icontains=text) | Q(title__icontains=text)), None
+    if text or state == "warnings" or state in DocumentState.values:
+        rows, total = _narrowed(viewer, collection, state, text), None if text else counts.get(state, counts["warned"])
     context: dict[str, Any] = {
         "header": presentation.header(collection, "documents", heading=True),
         "collection": collection,
@@ -124,15 +167,20 @@ def collection_page(request: HttpRequest, collection_id: UUID) -> HttpResponse:
     return answer(request, "collections/collection.html", context, fragment=fragment)
 
 
+def _narrowed(viewer: Viewer, collection: Collection, state: str, text: str) -> QuerySet[Any]:
+    """The documents of a state, or with ``warnings``, whose path or title holds ``text``."""
+    rows: QuerySet[Any] = Document.objects.visible_to(viewer).filter(collection=collection).without_text()
+    if state == "warnings":
+        rows = rows.exclude(warnings=[])
+    elif state in DocumentState.values:
+        rows = rows.filter(state=state)
+    if text:
+        rows = rows.filter(Q(source_key__icontains=text) | Q(title__icontains=text))
+    return rows.order_by("source_key", "id")
+
+
 def _around(request: HttpRequest, viewer: Viewer, collection: Collection) -> dict[str, Any]:
-    jobs = [
-        JobLine(job, collection)
-        for job in Job.objects.visible_to(viewer)
-        .of_source(Collection.kind, collection.pk)
-        .exclude(kind="project_document")  # one for each page of an upload: the list of jobs has them
-        .select_related("requested_by")
-        .order_by("-created_at", "id")[:LATEST_JOBS]
-    ]
+    jobs = [JobLine(job, collection) for job in _LATEST.all(viewer, collection.pk)]
     status = coverage_of(collection)
     uploads = upload_lines(viewer, collection, request.GET.getlist("upload"))
     shown = {one.line.job.pk for one in uploads}
@@ -143,7 +191,7 @@ def _around(request: HttpRequest, viewer: Viewer, collection: Collection) -> dic
         "reloads": any(line.job.is_live for line in jobs),
         "embedding": status,
         "coverage": presentation.coverage(status),
-        "broken": DocumentLink.objects.visible_to(viewer).filter(collection=collection, state__in=FAULTY).count(),
+        "broken": _BROKEN.of(viewer, collection.pk).count(),
         "accepted": ",".join((*DOCUMENT_ENDINGS, ".zip")),
     }
 

@@ -92,6 +92,14 @@ class JobLine:
         return by.get_username() if by is not None and self.job.cause == "manual" else CAUSES.get(self.job.cause, "")
 
     @property
+    def source_label(self) -> str:
+        return self.source.label if self.source is not None else ""
+
+    @property
+    def source_href(self) -> str:
+        return self.source.get_absolute_url() if self.source is not None else ""
+
+    @property
     def unit(self) -> str:
         return UNITS.get(self.job.kind, "items")
 

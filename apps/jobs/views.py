@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
+from apps.access.compiled import ReadableList
 from apps.access.errors import Conflict, NotFound, Throttled
 from apps.access.pages import answer, paged, wants_fragment
 from apps.access.viewers import Viewer, viewer_of
@@ -42,6 +43,11 @@ STATE_FILTERS: dict[str, Q] = {
 }
 
 
+_ALL: ReadableList[Job] = ReadableList(
+    lambda viewer: Job.objects.visible_to(viewer).select_related("requested_by").order_by("-created_at", "id")
+)
+
+
 @require_safe
 def job_list(request: HttpRequest, source_kind: str = "") -> HttpResponse:
     """All jobs that the viewer may see, newest first; those of one kind of source when ``source_kind`` is given."""
@@ -56,7 +62,9 @@ def job_list(request: HttpRequest, source_kind: str = "") -> HttpResponse:
         rows = rows.filter(kind=kind[:40])
     if key := _source_key(source):
         rows = rows.filter(source_kind=key[0], source_id=key[1])
-    page = paged(rows.order_by("-created_at", "id"), request)
+    filtered = bool(state or kind or source)
+    whole: Any = rows.order_by("-created_at", "id")
+    page = paged(whole if filtered or source_kind else _ALL.of(viewer), request)
     context = {
         "page": page,
         "lines": presentation.lines(page.object_list, viewer),
@@ -66,7 +74,7 @@ def job_list(request: HttpRequest, source_kind: str = "") -> HttpResponse:
         "kind": kind,
         "source": source,
         "source_kind": source_kind,
-        "filtered": bool(state or kind or source),
+        "filtered": filtered,
     }
     return answer(request, "jobs/list.html", context, fragment="jobs/_list.html")
 

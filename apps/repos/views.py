@@ -7,9 +7,11 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Length, Lower
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.access import rules
+from apps.access.compiled import MARK_OF_NOW, ReadableList
 from apps.access.pages import answer, paged
 from apps.access.viewers import viewer_of
 from apps.jobs.models import Job
@@ -19,6 +21,7 @@ from apps.repos.lookup import repository_for, with_document_total
 from apps.repos.models import FileState, Repository, RepositoryDocument, RepositoryFile
 from apps.repos.models_code import CodeNode
 from apps.repos.page_body import page_body
+from apps.repos.querysets import overdue_before
 
 ORDERS = {
     "name": (Lower("slug"), "id"),
@@ -37,23 +40,29 @@ STATES = (
 HISTORY = 20
 
 
+_BY_NAME: ReadableList[Repository] = ReadableList(
+    lambda viewer, *_: with_document_total(Repository.objects.visible_to(viewer).with_state(MARK_OF_NOW)).order_by(
+        *ORDERS["name"]
+    ),
+    *overdue_before(MARK_OF_NOW),
+)
+
+
 @require_safe
 def repository_list(request: HttpRequest) -> HttpResponse:
     viewer = viewer_of(request)
     text, host, state, order = (request.GET.get(name, "") for name in ("q", "host", "state", "order"))
     text = text.replace("\0", " ").strip()[:200]
     mine = Repository.objects.visible_to(viewer)
-    rows: QuerySet[Any] = mine.in_state(state) if state in dict(STATES) else mine.with_state()
-    if text:
-        rows = rows.filter(Q(slug__icontains=text) | Q(description__icontains=text))
-    if host:
-        rows = rows.filter(slug__istartswith=f"{host[:200]}/")
-    rows = with_document_total(rows).order_by(*ORDERS.get(order, ORDERS["name"]))
+    chosen = ORDERS.get(order, ORDERS["name"])
+    if chosen is ORDERS["name"] and not (text or host or state):
+        listed: Any = _BY_NAME.of(viewer, *overdue_before(timezone.now()))
+    else:
+        listed = _narrowed(mine, text, host, state).order_by(*chosen)
     hosts = sorted({slug.partition("/")[0] for slug in mine.values_list("slug", flat=True).order_by()[:1000]})
-    page = paged(rows, request)
+    page = paged(listed, request)
     context = {
         "page": page,
-        "rows": [presentation.header(repository, "") for repository in page.object_list],
         "q": text,
         "host": host,
         "hosts": hosts,
@@ -64,6 +73,15 @@ def repository_list(request: HttpRequest) -> HttpResponse:
         "administrator": rules.is_administrator(viewer),
     }
     return answer(request, "repos/list.html", context, fragment="repos/_list.html")
+
+
+def _narrowed(mine: Any, text: str, host: str, state: str) -> QuerySet[Any]:
+    rows = mine.in_state(state) if state in dict(STATES) else mine.with_state()
+    if text:
+        rows = rows.filter(Q(slug__icontains=text) | Q(description__icontains=text))
+    if host:
+        rows = rows.filter(slug__istartswith=f"{host[:200]}/")
+    return with_document_total(rows)
 
 
 @require_safe

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from urllib.parse import quote
@@ -10,6 +11,7 @@ from django import template
 from django.utils import formats, timezone
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from cograph_site.errors import words_of
@@ -85,16 +87,26 @@ ICONS: dict[str, str] = {
 @register.simple_tag
 def icon(name: str) -> SafeString:
     """A decorative picture; the words beside it carry the meaning."""
-    return mark_safe(  # noqa: S308  # constants of this file only
-        f'<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">{ICONS[name]}</svg>'
+    return _DRAWN[name]
+
+
+_DRAWN = {
+    name: mark_safe(  # noqa: S308  # constants of this file only
+        f'<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">{shape}</svg>'
     )
+    for name, shape in ICONS.items()
+}
 
 
 @register.simple_tag
 def badge(state: str, warnings: int = 0) -> SafeString:
     """A state as word and colour; ``success`` with warnings is "done with warnings"."""
-    key = "warnings" if state == "success" and warnings else state
-    kind, word = STATES.get(key, ("", str(state).replace("_", " ")))
+    return _badge("warnings" if state == "success" and warnings else str(state), get_language())
+
+
+@functools.lru_cache(maxsize=1024)
+def _badge(state: str, language: str | None) -> SafeString:
+    kind, word = STATES.get(state, ("", state.replace("_", " ")))
     return format_html('<span class="{}">{}</span>', f"badge {kind}".strip(), _(word) if word else "")
 
 
@@ -107,9 +119,12 @@ def word(state: str) -> str:
 @register.filter
 def number(value: int | float | None) -> str:
     """``126000`` → ``126,000``, grouped as the language groups."""
-    if value is None:
-        return "–"
-    return formats.number_format(value, use_l10n=True, force_grouping=True)
+    return "–" if value is None else _grouped(value, get_language())
+
+
+@functools.lru_cache(maxsize=4096, typed=True)
+def _grouped(value: int | float, language: str | None) -> str:
+    return str(formats.number_format(value, use_l10n=True, force_grouping=True))
 
 
 @register.filter
@@ -178,6 +193,7 @@ def exact(value: datetime | None) -> SafeString | str:
     return stamp(value, f"{value:%Y-%m-%d %H:%M}") if value else _("never")
 
 
+@functools.lru_cache(maxsize=4096)
 def stamp(value: datetime, words: str) -> SafeString:
     utc = value.astimezone(timezone.get_fixed_timezone(0))
     return format_html(

@@ -16,8 +16,10 @@ from apps.access.compiled import (
     AFTER_TIME,
     MARK_OF_ID,
     MARK_OF_NOW,
+    ReadableList,
     ReadablePages,
     ReadableRows,
+    ReadableValues,
     Rows,
     among,
 )
@@ -137,3 +139,38 @@ def test_a_mark_that_does_not_reach_the_statement_is_refused() -> None:
     rows: Rows[Collection] = Rows(lambda name: Collection.objects.filter(name__icontains=name), "a name")
     with pytest.raises(TypeError, match="a name"):
         rows.all("Shelf")
+
+
+def test_numbered_pages_of_a_compiled_list_are_those_of_the_queryset() -> None:
+    olga, otto = User.objects.create_user("olga"), User.objects.create_user("otto")
+    for number in range(7):
+        Collection.objects.create(name=f"c{number}", slug=f"c{number}", owner=olga)
+    Collection.objects.create(name="his", slug="his", owner=otto)
+    listed: ReadableList[Collection] = ReadableList(
+        lambda viewer, name: Collection.objects.visible_to(viewer).exclude(name=name).order_by("-name", "id"), "a name"
+    )
+    for viewer in (olga, otto, User.objects.create_superuser("ada"), AnonymousUser(), olga):
+        rows = Collection.objects.visible_to(viewer).exclude(name="c3").order_by("-name", "id")
+        found = listed.of(viewer, "c3")
+        assert (found.count(), len(found)) == (rows.count(), rows.count())
+        for start, end in ((0, 3), (3, 6), (6, 9), (0, 100), (90, 100)):
+            assert found[start:end] == list(rows[start:end])
+
+
+def test_compiled_values_are_those_of_the_queryset() -> None:
+    olga, otto = User.objects.create_user("olga"), User.objects.create_user("otto")
+    Collection.objects.create(name="Hers", owner=olga)
+    values = ReadableValues(
+        lambda viewer, name: (
+            Collection.objects.visible_to(viewer)
+            .filter(name=name)
+            .order_by()
+            .values("name")
+            .annotate(n=models.Count("pk"))
+            .values_list("name", "n")
+        ),
+        "a name",
+    )
+    assert [values.all(viewer, "Hers") for viewer in (olga, otto, AnonymousUser(), olga)] == [
+        [("Hers", 1)], [], [], [("Hers", 1)],
+    ]  # fmt: skip
