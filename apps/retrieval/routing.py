@@ -102,7 +102,7 @@ def route(*, viewer: Viewer, query: str, top_k: int = 3) -> Routes:
     _hold_statistics(pools, scopes, question)
     repositories = _best(pools[Repository.kind], question, top_k)
     collections = _best(pools[Collection.kind], question, top_k)
-    return Routes(tuple(found for found in repositories if found.score > 0), tuple(collections))
+    return Routes(tuple(found for found in repositories if found.why), tuple(collections))
 
 
 def _readable(viewer: Viewer) -> dict[str, dict[UUID, _Known]]:

@@ -12,12 +12,13 @@ import numpy as np
 from django.db.models import Q
 
 from apps.access.errors import BadRequest
-from apps.indexing.analyzer import fold
+from apps.indexing.analyzer import fold, stop_words
 from apps.indexing.fields import ENTRY
 from apps.indexing.models import BLOCK_BITS, SLOT_BITS, NamedDocument
 from apps.indexing.scope import Scope, ScopedSource, visible
 from apps.indexing.statements import Fragment, fetch
 from apps.indexing.stores import get_store
+from apps.indexing.tokens import is_unspaced
 from apps.repos.models_code import CodeNode
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ SHOWN = 10
 STEM_CHARS = 3
 """Terms of names are stems, so a word half typed may be longer than its term: they are looked up by a short beginning,
 and the text decides."""
+PAIR_CHARS = 2
+"""Of a script without spaces the terms are pairs of letters."""
 MOST_TERMS = 2000
 MOST_DOCUMENTS = 400
 _WORD = re.compile(r"\w+")
@@ -73,7 +76,7 @@ def _named(scope: Scope, words: Sequence[str]) -> list[_Found]:
     if not sources:
         return []
     found: dict[tuple[str, str, UUID], _Found] = {}
-    for row in NamedDocument.objects.filter(ref__in=_refs(list(sources), words)).only(
+    for row in NamedDocument.objects.filter(ref__in=_refs(list(sources), _telling(words, scope))).only(
         "number", "document_id", "path", "title", "sections", "side", "depth"
     ):
         source = sources[row.number]
@@ -87,19 +90,24 @@ def _named(scope: Scope, words: Sequence[str]) -> list[_Found]:
     return sorted(found.values(), key=lambda one: one.rank)
 
 
-def _refs(numbers: list[int], words: Sequence[str]) -> list[int]:
-    """Documents whose names or headings hold a word that begins like the longest one typed: short ones may be stop
-    words, which have no terms."""
-    longest = max(words, key=len)
-    start = longest[:STEM_CHARS]
+def _telling(words: Sequence[str], scope: Scope) -> str:
+    """The longest word typed; a stop word, which has no terms, only where there is no other."""
+    small = frozenset[str]().union(*(stop_words(language) for language in scope.languages))
+    return max(words, key=lambda word: (word not in small, len(word)))
+
+
+def _refs(numbers: list[int], word: str) -> list[int]:
+    """Documents whose names or headings hold a term that begins like ``word``."""
+    start = word[: PAIR_CHARS if is_unspaced(word) else STEM_CHARS]
     rows = fetch(
         Fragment(
             "SELECT term, number, block::int, entries FROM indexing_posting "
-            "WHERE number = ANY(%s::int[]) AND term >= %s AND term < %s LIMIT %s",
+            "WHERE number = ANY(%s::int[]) AND term >= %s AND term < %s "
+            "ORDER BY indexing_posting.term, number, indexing_posting.block, segment LIMIT %s",
             (numbers, start, start + "\U0010ffff", MOST_TERMS),
         )
     )
-    rows.sort(key=lambda row: (-_shared(row[0], longest), row[0], row[1], row[2]))
+    rows.sort(key=lambda row: (-_shared(row[0], word), row[0], row[1], row[2]))
     refs: dict[int, None] = {}
     for _, number, block, entries in rows:
         held = np.frombuffer(entries or b"", ENTRY)
@@ -130,9 +138,14 @@ def _place(text: str, words: Sequence[str]) -> int | None:
     complete = len(words) - 1
     if held[:complete] == list(words[:-1]) and len(held) > complete and held[complete].startswith(words[-1]):
         return 0
-    if any(word not in held for word in words[:-1]):
+    if any(word not in held and not _inside(word, held) for word in words[:-1]):
         return None
-    return 1 if any(one.startswith(words[-1]) for one in held) else None
+    return 1 if any(one.startswith(words[-1]) for one in held) or _inside(words[-1], held) else None
+
+
+def _inside(word: str, held: Sequence[str]) -> bool:
+    """Whether a word of a script without spaces stands within one of ``held``: nothing shows where it begins."""
+    return is_unspaced(word) and any(word in one for one in held)
 
 
 def _addressed(found: Sequence[_Found]) -> list[Suggestion]:

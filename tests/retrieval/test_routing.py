@@ -62,6 +62,14 @@ def test_retrieval_fact_87_a_name_counts_more(add: Add, ada: User) -> None:
     assert scores(route(viewer=ada, query="billing retry", top_k=10)) == {"b": 1.0, "billing": 0.625, "c": 0.5}
 
 
+def test_retrieval_rule_11_4_only_what_holds_no_word_is_dropped(add: Add, ada: User) -> None:
+    add("a", "# A\n\nbilling and zeppelin")
+    add("b", "# B\n\nbilling")
+    found = route(viewer=ada, query="billing zeppelin", top_k=10)
+    assert scores(found) == {"a": 1.0, "b": 0.0}
+    assert [words for _, words in found.repositories[1].why] == [("billing",)]
+
+
 def test_retrieval_fact_88_one_repository_gets_the_plain_share(add: Add, ada: User) -> None:
     add("only", "# Only\n\nalpha and beta")
     assert scores(route(viewer=ada, query="alpha beta")) == {"only": 1.0}

@@ -64,6 +64,18 @@ def test_titles_and_headings_by_their_beginning(fill: Fill, api: Client) -> None
     ]
 
 
+@pytest.mark.parametrize("q", ["部署", "部署手", "部署手順", "手順", "การ", "การติด", "ติดตั้ง", "한국어"])
+def test_scripts_without_spaces(fill: Fill, api: Client, q: str) -> None:
+    titles = ("第一部署手順", "การติดตั้ง", "한국어 안내")
+    fill({f"{n}.md": f"# {title}\n\nx" for n, title in enumerate(titles)}, embed=False)
+    assert texts(api, q) == [next(title for title in titles if q in title)]
+
+
+def test_a_stop_word_as_long_as_the_others(fill: Fill, api: Client) -> None:
+    fill({"a.md": "# The art of x\n\ny"}, embed=False)
+    assert texts(api, "the art") == ["The art of x"]
+
+
 def test_access_fact_15_only_in_scope(fill: Fill, api: Client, shelf: Collection, olga: User, otto: User) -> None:
     set_visibility(source=shelf, visibility="public", by=olga)
     fill({"a.md": "# Zebra public\n\nx"}, embed=False)
