@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from rest_framework.fields import empty
+
 from apps.access.rest.strict import Boolean, Choice, Integer, Listed, StrictSerializer, Text
 from apps.retrieval.chunk_reading import MOST_NEIGHBOURS
 from apps.retrieval.context import DEFAULT_TOKENS, MAX_TASK_CHARS, MAX_TOKENS, MIN_TOKENS
@@ -19,10 +23,20 @@ MOST_SOURCES = 50
 MOST_RETRIEVED = 25
 
 
+class Query(Text):
+    """The text of a search. NULs alone are no empty query, which is refused, but one without words, which is answered:
+    the visible sign for NUL stands for them."""
+
+    def run_validation(self, data: Any = empty) -> Any:
+        if isinstance(data, str) and "\0" in data and not data.replace("\0", " ").strip():
+            data = "\N{SYMBOL FOR NULL}"
+        return super().run_validation(data)
+
+
 class QuestionInput(StrictSerializer):
     """What every search takes. The query is taken literally: there is no query language."""
 
-    query = Text(max_length=MAX_QUERY_CHARS, query_text=True)
+    query = Query(max_length=MAX_QUERY_CHARS, query_text=True)
     limit = Integer(min_value=1, max_value=100, default=25)
     cursor = Text(max_length=LONGEST_CURSOR, default="", help_text="`next_cursor` of the page before.")
     explain = Boolean(default=False, help_text="Adds the parts of the score.")
@@ -89,7 +103,7 @@ class RouteInput(StrictSerializer):
 class RetrieveInput(StrictSerializer):
     """A question to documents, code or both."""
 
-    query = Text(max_length=MAX_QUERY_CHARS, query_text=True)
+    query = Query(max_length=MAX_QUERY_CHARS, query_text=True)
     repository = Text(max_length=300, default="", help_text="`host/owner/name`.")
     mode = Choice(MODES, default="mixed", help_text="`wiki` is another word for `docs`.")
     top_k = Integer(min_value=1, max_value=MOST_RETRIEVED, default=10, help_text="Rows of each block.")

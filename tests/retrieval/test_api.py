@@ -115,6 +115,7 @@ def test_api_fact_04_a_cursor_is_good_for_one_question_and_one_reader(
         '"open',
         "-v",
         "a\0b",
+        "\0",
         "[" * 2000,
         "👍",
         "% _ \\",
