@@ -19,7 +19,7 @@ from apps.retrieval.values import SourceRef, SymbolRef
 _COLUMNS = (
     "c.ref, c.id, n.file_id, n.qualified_name, f.path, CASE WHEN n.test OR f.test THEN 'test' ELSE 'code' END AS kind, "
     "c.chunk_index, c.start_line, c.copy_hash, n.side OR f.side AS side, n.id AS node, "
-    "c.section_anchor = n.id::text AS own"
+    "c.section_anchor = n.id::text AS own, f.language"
 )
 
 
@@ -29,7 +29,7 @@ class CodeShelf:
     store = "code"
     columns: tuple[str, ...] = (
         "ref", "id", "file_id", "qualified_name", "path", "kind", "chunk_index", "start_line", "copy_hash", "side",
-        "node", "own",
+        "node", "own", "language",
     )  # fmt: skip
 
     def candidates(self, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Sequence[Fragment]:
@@ -65,7 +65,7 @@ class CodeShelf:
 
     def candidates_of(self, columns: Sequence[Sequence[Any]], sources: Sequence[str], labels: Sequence[str]) -> Columns:
         """A row whose chunk is that of a symbol around it has no chunk of its own: its ref is told by its symbol."""
-        refs, ids, files, names, paths, kinds, places, lines, copies, sides, nodes, owns = columns
+        refs, ids, files, names, paths, kinds, places, lines, copies, sides, nodes, owns, languages = columns
         count = len(refs)
         if not all(owns):
             refs = [
@@ -74,7 +74,7 @@ class CodeShelf:
             copies = [copy if own else None for copy, own in zip(copies, owns, strict=True)]
         return (
             refs, ids, [self.store] * count, files, sources, labels, names, paths, kinds, places, lines, [()] * count,
-            copies, sides, [""] * count, [50] * count, [False] * count, nodes,
+            copies, sides, [""] * count, [50] * count, [False] * count, nodes, languages, [None] * count,
         )  # fmt: skip
 
     def without_text(self, scope: Scope, wanted: Mapping[UUID, int]) -> Iterable[Candidate]:

@@ -15,6 +15,8 @@ SHOWN = 3
 """Rows of one document before the rest is folded (``portal.md`` 14)."""
 
 FILTERS = ("source", "kind", "path", "language", "tag", "type", "status", "since", "until")
+SEVERAL = ("source", "kind")
+"""Filters that may have several values; another value of the rest takes the place of the first."""
 FILTER_WORDS = {
     "source": "source",
     "kind": "kind",
@@ -143,7 +145,10 @@ def facet_boxes(facets: Sequence[Facet], params: QueryDict) -> list[FacetBox]:
         choices = []
         for value in facet.values:
             active = value.active or value.value in chosen
-            rest = [one for one in chosen if one != value.value] if active else [*chosen, value.value]
+            if facet.name not in SEVERAL:
+                rest = [] if active else [value.value]
+            else:
+                rest = [one for one in chosen if one != value.value] if active else [*chosen, value.value]
             choices.append(Choice(value.label, value.count, active, address(params, **{facet.name: rest})))
         if choices:
             boxes.append(FacetBox(facet.name, facet.label, tuple(choices)))

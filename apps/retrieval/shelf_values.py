@@ -15,6 +15,14 @@ from apps.indexing.stores import get_store
 from apps.retrieval.values import Layer, SourceRef, SymbolRef
 
 
+class Marks(NamedTuple):
+    """What front matter says of a document that readers may narrow by, as written."""
+
+    type: str
+    status: str
+    tags: tuple[str, ...]
+
+
 class Candidate(NamedTuple):
     """A row of the fused list before it has won: enough to order, collapse and count it. There are hundreds to each
     search, so it is a plain tuple."""
@@ -41,6 +49,10 @@ class Candidate(NamedTuple):
     canonical: bool
     symbol: str | None = None
     """Of a row of code."""
+    language: str = ""
+    """Of code."""
+    marks: Marks | None = None
+    """Of a document with front matter, canonical page or not."""
 
     @property
     def document_id(self) -> UUID:

@@ -22,6 +22,7 @@ from apps.retrieval.shelf_values import (
     Candidate,
     Columns,
     Found,
+    Marks,
     among,
     found_without_text,
     has_vector,
@@ -54,6 +55,22 @@ def _front(frontmatter: Mapping[str, Any]) -> tuple[str, int, bool]:
     return (status.strip().lower() if isinstance(status, str) else ""), priority if in_bounds else 50, True
 
 
+def _marks(type: Any, status: Any, tags: Any) -> Marks:
+    held = tags if isinstance(tags, list) else [tags]
+    return Marks(
+        type if isinstance(type, str) else "",
+        status if isinstance(status, str) else "",
+        tuple(dict.fromkeys(tag for tag in held if isinstance(tag, str) and tag)),
+    )
+
+
+_MARKS = ("type", "status", "tags")
+
+
+def _marks_of(frontmatter: Mapping[str, Any]) -> Marks:
+    return _marks(*map(frontmatter.get, _MARKS))
+
+
 class _DocumentShelf:
     """What the stores of documents have in common."""
 
@@ -66,7 +83,7 @@ class _DocumentShelf:
 
     columns: tuple[str, ...] = (
         "ref", "id", "document_id", "title", "path", "kind", "chunk_index", "start_line", "heading_path", "copy_hash",
-        "front",
+        "front", "marks",
     )  # fmt: skip
 
     def candidates(self, scope: Scope, refs: Sequence[int], nodes: Sequence[UUID]) -> Sequence[Fragment]:
@@ -77,14 +94,16 @@ class _DocumentShelf:
             Fragment(
                 f"SELECT c.ref, c.id, c.document_id, d.title, {self.told}, "  # noqa: S608
                 "c.chunk_index, c.start_line, c.heading_path, c.copy_hash, "
-                "CASE WHEN d.frontmatter ?& ARRAY['type', 'slug'] THEN d.frontmatter END AS front "
+                "CASE WHEN d.frontmatter ?& ARRAY['type', 'slug'] THEN d.frontmatter END AS front, "
+                "CASE WHEN d.frontmatter ?| ARRAY['type', 'status', 'tags'] THEN json_build_array("
+                "d.frontmatter->'type', d.frontmatter->'status', d.frontmatter->'tags') END AS marks "
                 f"FROM {self.chunks} WHERE {condition.sql}",
                 condition.params,
             ),
         )
 
     def candidates_of(self, columns: Sequence[Sequence[Any]], sources: Sequence[str], labels: Sequence[str]) -> Columns:
-        refs, ids, documents, titles, paths, kinds, places, lines, headings, copies, fronts = columns
+        refs, ids, documents, titles, paths, kinds, places, lines, headings, copies, fronts, marks = columns
         count = len(refs)
         told: Iterable[Sequence[Any]] = ([plain] * count for plain in _PLAIN)
         if any(fronts):
@@ -92,7 +111,7 @@ class _DocumentShelf:
         return (
             refs, ids, [self.store] * count, documents, sources, labels, titles, paths,
             list(map(KIND_OF.get, kinds, kinds)), places, lines, headings, copies, list(map(is_side, paths)),
-            *told, self.symbols_of(documents),
+            *told, self.symbols_of(documents), [""] * count, [_marks(*one) if one else None for one in marks],
         )  # fmt: skip
 
     def symbols_of(self, documents: Sequence[str]) -> Sequence[str | None]:
@@ -123,7 +142,7 @@ class RepositoryShelf(_DocumentShelf):
             yield Candidate(
                 wanted[one.pk], 0, self.store, str(one.pk), str(one.repository_id), labels[one.repository_id],
                 one.title, one.path, KIND_OF.get(one.kind, one.kind), 0, 1, (), None, is_side(one.path), status,
-                priority, canonical,
+                priority, canonical, marks=_marks_of(one.frontmatter),
             )  # fmt: skip
 
     def winners(
@@ -191,7 +210,7 @@ class CollectionShelf(_DocumentShelf):
             yield Candidate(
                 wanted[one.pk], 0, self.store, str(one.pk), str(one.collection_id), labels[one.collection_id],
                 one.title, one.source_key, "collection", 0, 1, (), None, is_side(one.source_key), status, priority,
-                canonical,
+                canonical, marks=_marks_of(one.frontmatter),
             )  # fmt: skip
 
     def winners(

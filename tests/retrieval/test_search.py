@@ -220,6 +220,29 @@ def test_facets_count_the_rows_of_the_answer(fill: Fill, asking: Ask) -> None:
     assert sum(facets["source"].values()) == 3
 
 
+def test_portal_rule_15_each_facet_counts_what_its_filter_leaves(fill: Fill, asking: Ask) -> None:
+    fill(
+        {
+            "a.md": "---\ntype: Guide\nstatus: draft\ntags: [ops, web]\n---\n# A\n\nalpha",
+            "b.md": "---\ntype: guide\nslug: b\nstatus: Accepted\ntags: ops\n---\n# B\n\nalpha",
+            "c.md": "---\ntype: 7\ntags: [1, web, web]\nstatus: [x]\n---\n# C\n\nalpha",
+            "bare.md": "---\ntitle: Alpha\ntype: note\n---\n",
+            "plain.md": "# P\n\nalpha",
+        }
+    )
+    facets = {facet.name: {value.value: value.count for value in facet.values} for facet in asking("alpha").facets}
+    assert facets["tag"] == {"ops": 2, "web": 2, "1": 1}
+    assert facets["type"] == {"guide": 2, "note": 1}
+    assert facets["status"] == {"accepted": 1, "draft": 1}
+    for name, counts in facets.items():
+        for value, count in counts.items():
+            if name in ("tag", "type", "status") and value != "note":
+                narrowed = asking("alpha", filters=Filters(**{name: value}))
+                assert narrowed.total == count
+                active = [one for facet in narrowed.facets for one in facet.values if facet.name == name and one.active]
+                assert [one.value for one in active] == [value]
+
+
 def test_queries_do_not_grow_with_the_rows(fill: Fill, asking: Ask) -> None:
     fill({f"{n}.md": f"alpha {n}" for n in range(30)})
     counts = []
