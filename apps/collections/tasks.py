@@ -33,6 +33,7 @@ from apps.jobs.models import ItemState, Job, Status
 from apps.markup.pool import ParserPool
 
 if TYPE_CHECKING:
+    from apps.access.models import User
     from apps.jobs.kinds import SourceKey
     from apps.jobs.running import JobRun
 
@@ -73,6 +74,12 @@ def _collection_of(run: JobRun) -> Collection:
     if not isinstance(collection, Collection):
         raise TypeError("the job belongs to no collection")
     return collection
+
+
+def _asked_by(upload: Upload) -> User | None:
+    """Who asked for the upload; nobody when the account was deleted since."""
+    found: User | None = Upload.objects.select_related("requested_by").get(pk=upload.pk).requested_by
+    return found
 
 
 def _content_id(entry: StagedEntry) -> tuple[str, str]:
@@ -176,7 +183,7 @@ def _store_piece(run: JobRun, pool: ParserPool, upload: Upload, piece: Sequence[
             readings = list(read(pool, incoming, collection.profile))
             each = round((time.monotonic() - begun) * 1000 / max(len(readings), 1))
             with run.batch():
-                for outcome in store(collection, readings, by=upload.requested_by, rechunk=rechunk):
+                for outcome in store(collection, readings, by=_asked_by(upload), rechunk=rechunk):
                     _report(run, outcome, each)
             return
         collection = _collection_of(run)
@@ -225,7 +232,7 @@ def _finish(run: JobRun, collection: Collection, upload: Upload, total: int) -> 
     )
     if changed:
         with run.batch():
-            follow_up(collection, by=upload.requested_by)
+            follow_up(collection, by=_asked_by(upload))
 
 
 def run_resolve_links(run: JobRun) -> None:
@@ -240,22 +247,21 @@ def payload_ready(job: Job) -> bool:
 
 
 def prune_uploads(now: datetime.datetime) -> int:
-    """Drop staged entries whose time is over, some uploads at a time. Returns how many uploads lost theirs."""
+    """Drop staged entries whose time is over, some uploads at a time. Returns how many uploads lost theirs.
+
+    A job that still may be retried keeps what it works on; one that is gone itself (beyond the number of reports that
+    are kept) does not.
+    """
     keep = settings.COGRAPH.retention
-    finished = Job.objects.filter(kind="upload", source_kind=Collection.kind)
-    over = finished.filter(
-        Q(status=Status.SUCCESS, finished_at__lt=now - datetime.timedelta(days=keep.payload_days))
-        | Q(
-            status__in=[Status.ERROR, Status.CANCELLED],
-            finished_at__lt=now - datetime.timedelta(days=keep.payload_error_days),
-        )
-    ).values_list("key", flat=True)
-    live = Job.objects.live().filter(kind="upload", source_kind=Collection.kind).values_list("key", flat=True)
-    due = list(
-        Upload.objects.filter(expired=False, pk__in=[key for key in over if key])
-        .exclude(pk__in=[key for key in live if key])
-        .values_list("pk", flat=True)[:PRUNED_AT_ONCE]
+    succeeded, failed = (now - datetime.timedelta(days=days) for days in (keep.payload_days, keep.payload_error_days))
+    is_over = Q(status=Status.SUCCESS, finished_at__lt=succeeded) | Q(
+        status__in=[Status.ERROR, Status.CANCELLED], finished_at__lt=failed
     )
+    held = list(Upload.objects.filter(expired=False).values_list("pk", flat=True))
+    # Asked for after the uploads: each of those came with its job.
+    jobs = Job.objects.filter(kind="upload", source_kind=Collection.kind).exclude(is_over)
+    wanted = set(jobs.values_list("key", flat=True))
+    due = [pk for pk in held if str(pk) not in wanted][:PRUNED_AT_ONCE]
     StagedEntry.objects.filter(upload__in=due).delete()
     return Upload.objects.filter(pk__in=due).update(expired=True, size=0)
 

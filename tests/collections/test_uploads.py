@@ -6,16 +6,18 @@ import dataclasses
 import io
 import zipfile
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from apps.access.accounts import delete_user
 from apps.access.errors import Conflict, Forbidden, Invalid, NotFound, Refusal, Throttled, TooLarge, UnsupportedType
 from apps.access.grants import grant
 from apps.access.models import User
 from apps.access.visibility import set_owner
-from apps.collections import uploads
+from apps.collections import tasks, uploads
 from apps.collections.curation import create_collection, delete_collection, update_collection
 from apps.collections.models import Asset, Collection, Document, DocumentChunk, StagedEntry, Upload
 from apps.collections.trash import restore_document, trash_document
@@ -23,6 +25,7 @@ from apps.collections.uploads import stage_archive, stage_batch, upload_document
 from apps.indexing.models import IndexedSource
 from apps.jobs import control
 from apps.jobs.models import Job, JobItem, Status
+from apps.jobs.queue import enqueue
 from apps.jobs.worker import drain
 
 Put = Callable[..., Any]
@@ -262,6 +265,38 @@ def test_a_retry_after_its_time_says_that_the_payload_expired(handbook: Collecti
     with pytest.raises(Refusal) as caught:
         control.retry(Job.objects.get(pk=staged.job.pk), by=olga)
     assert caught.value.code == "payload_expired"
+
+
+def test_payloads_go_also_when_their_jobs_went_first(handbook: Collection, olga: User, settings: Any) -> None:
+    settings.COGRAPH = dataclasses.replace(
+        settings.COGRAPH, retention=dataclasses.replace(settings.COGRAPH.retention, reports=2)
+    )
+    for number in range(6):
+        stage_batch(collection=handbook, by=olga, entries=[(f"{number}.md", b"# A", None)])
+    drain()
+    long_ago = timezone.now() - timedelta(days=settings.COGRAPH.retention.payload_days + 1)
+    Job.objects.update(finished_at=long_ago)
+    enqueue("retention")
+    drain()
+    assert Job.objects.filter(kind="upload").count() == 3
+    assert not Upload.objects.filter(expired=False).exists() and not StagedEntry.objects.exists()
+
+
+def test_an_account_that_is_deleted_while_its_upload_runs(
+    handbook: Collection, olga: User, wim: User, ada: User, monkeypatch: Any
+) -> None:
+    grant(source=handbook, to=wim, level="write", by=olga)
+    staged = stage_batch(collection=handbook, by=wim, entries=[("a.md", b"# A", None)])
+    read_now = tasks.read
+
+    def read_slowly(*given: Any) -> Any:
+        delete_user(user=wim, by=ada)
+        return read_now(*given)
+
+    monkeypatch.setattr(tasks, "read", read_slowly)
+    drain()
+    assert Job.objects.get(pk=staged.job.pk).status == Status.SUCCESS
+    assert Document.objects.get().uploaded_by is None
 
 
 def test_rechunk_after_a_profile_change_makes_no_version(
