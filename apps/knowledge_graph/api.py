@@ -32,6 +32,7 @@ from apps.knowledge_graph.naming_sources import find_by_address, source_word
 from apps.knowledge_graph.node_edges import Position, page_of_edges
 from apps.knowledge_graph.observing import PROJECT_GRAPH
 from apps.knowledge_graph.reader import Reader, open_graph
+from apps.knowledge_graph.snapshot import in_one_snapshot, one_snapshot
 from apps.knowledge_graph.walks import Filters, neighbourhood, shortest_path
 
 
@@ -74,6 +75,7 @@ class NodesView(GraphView):
         )
     }
 
+    @in_one_snapshot
     def get(self, request: Any, **names: Any) -> Any:
         query = self.query
         reader, graph = self.open()
@@ -100,6 +102,7 @@ class NodeView(GraphView):
         )
     }
 
+    @in_one_snapshot
     def get(self, request: Any, uid: str, **names: Any) -> Any:
         reader, graph = self.open()
         detail = node_detail(
@@ -119,6 +122,7 @@ class EdgesView(GraphView):
         )
     }
 
+    @in_one_snapshot
     def get(self, request: Any, uid: str, **names: Any) -> Any:
         reader, graph = self.open()
         query = self.query
@@ -149,6 +153,7 @@ class NeighbourhoodView(GraphView):
         )
     }
 
+    @in_one_snapshot
     def get(self, request: Any, uid: str, **names: Any) -> Any:
         reader, graph = self.open()
         centre = reader.node(graph.pk, uid) if graph else None
@@ -184,6 +189,7 @@ class PathView(GraphView):
         )
     }
 
+    @in_one_snapshot
     def get(self, request: Any, **names: Any) -> Any:
         reader, graph = self.open()
         ends = []
@@ -246,6 +252,7 @@ class SubgraphView(GraphView):
         )
     }
 
+    @in_one_snapshot
     def get(self, request: Any, **names: Any) -> Any:
         reader, graph = self.open()
         return self.answer(graph, picture_body(reader, graph, self.query, self.filters()))
@@ -261,6 +268,7 @@ class LintView(GraphView):
         )
     }
 
+    @in_one_snapshot
     def get(self, request: Any, **names: Any) -> Response:
         wanted, severity = self.query["rule"], self.query.get("severity")
         found = [
@@ -282,6 +290,7 @@ class RevisionsView(GraphView):
         )
     }
 
+    @in_one_snapshot
     def get(self, request: Any, **names: Any) -> Response:
         rows = GraphRevision.objects.visible_to(self.viewer).filter(**{f"source__{self.source.kind}": self.source.pk})
         question = {**self.query, "source": str(self.source.pk)}
@@ -301,12 +310,13 @@ class ExportView(GraphView):
     }
 
     def get(self, request: Any, **names: Any) -> Any:
-        reader, graph = self.open()
+        with one_snapshot():
+            reader, graph = self.open()
+            nodes, edges = export.reader_rows(reader, graph)
         viewer = self.viewer
         by = viewer if rules.is_signed_in(viewer) and isinstance(viewer, User) else None
         with transaction.atomic():
             audit.record(audit.Act.EXPORTED, by=by, target=self.source, after={"graph": self.query["format"]})
-        nodes, edges = export.reader_rows(reader, graph)
         pieces = export.write(
             self.query["format"], source_word(self.source), graph.revision if graph else 0, nodes, edges
         )

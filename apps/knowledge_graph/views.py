@@ -33,6 +33,7 @@ from apps.knowledge_graph.page_values import READ_FROM, SIGNS, edge_lines, newes
 from apps.knowledge_graph.panel import panel
 from apps.knowledge_graph.reader import open_graph, open_reader
 from apps.knowledge_graph.related import related_collections
+from apps.knowledge_graph.snapshot import in_one_snapshot
 from apps.knowledge_graph.vocabulary import EDGE_TYPES, NODE_TYPES, STATUSES
 from apps.knowledge_graph.walks import neighbourhood
 from apps.repos.lookup import repository_for
@@ -49,6 +50,7 @@ NEARBY_NODES = 20
 
 
 @require_safe
+@in_one_snapshot
 def graph_list(request: HttpRequest) -> HttpResponse:
     """Sources with a graph, with what the reader sees of them in numbers."""
     reader = open_reader(viewer_of(request))
@@ -56,6 +58,7 @@ def graph_list(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@in_one_snapshot
 def repository_graph(request: HttpRequest, slug: str) -> HttpResponse:
     viewer = viewer_of(request)
     repository = repository_for(viewer, slug)
@@ -63,6 +66,7 @@ def repository_graph(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
+@in_one_snapshot
 def collection_graph(request: HttpRequest, collection_id: UUID) -> HttpResponse:
     viewer = viewer_of(request)
     collection = collection_for(viewer, collection_id)
@@ -132,6 +136,7 @@ def _fresh(request: HttpRequest, revision: int) -> HttpResponse:
 
 
 @require_safe
+@in_one_snapshot
 def document_panel(request: HttpRequest, document_id: UUID) -> HttpResponse:
     """What the graph knows of one document, asked for by its page. Raises NotFound alike for hidden and absent ones."""
     viewer = viewer_of(request)
@@ -156,6 +161,7 @@ def document_panel(request: HttpRequest, document_id: UUID) -> HttpResponse:
 
 
 @require_safe
+@in_one_snapshot
 def related(request: HttpRequest, slug: str) -> HttpResponse:
     """The collections that have to do with a repository, asked for by its overview."""
     viewer = viewer_of(request)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.db.utils import InternalError
+from django.test import Client
 
 from apps.access.models import User
 from apps.collections.curation import create_collection
@@ -17,6 +20,8 @@ from apps.jobs.models import Job
 from apps.jobs.worker import drain, run_job
 from apps.knowledge_graph.models import Edge, GraphSource, Node
 from apps.knowledge_graph.past import graph_at
+from apps.knowledge_graph.reader import open_graph
+from apps.knowledge_graph.snapshot import one_snapshot
 from apps.knowledge_graph.storing import writing
 from apps.knowledge_graph.storing.documents import load_document, read_document
 from apps.knowledge_graph.storing.incremental import change_documents
@@ -111,6 +116,53 @@ def test_graph_fact_80_and_87_readers_see_the_old_or_the_new(
 
 
 @pytest.mark.django_db
+def test_graph_fact_87_what_one_request_reads_is_of_one_state(bench: Collection) -> None:
+    """Between two statements of a reader another page takes the place of what they see."""
+    project(bench, write(bench, "a.md", page_text("a", "[[b]] [[c]]")))
+    olga = User.objects.get(username="olga")
+
+    def changed() -> None:
+        project(bench, write(bench, "a.md", page_text("a", "[[d]]")))
+
+    with one_snapshot():
+        reader, graph = open_graph(olga, bench)
+        assert graph is not None
+        nodes = {node.uid for node in reader.all_nodes(graph.pk)}
+        in_threads(changed)
+        assert {edge.to_uid for edge in reader.all_edges(graph.pk)} == nodes - {"a"} == {"b", "c"}
+        with pytest.raises(InternalError):
+            User.objects.create_user("rita")
+    reader, graph = open_graph(olga, bench)
+    assert graph is not None
+    assert {edge.to_uid for edge in reader.all_edges(graph.pk)} == {"d"}
+
+
+def test_graph_fact_87_exports_hold_both_ends_of_every_edge(bench: Collection) -> None:
+    client = Client()
+    client.force_login(User.objects.get(username="olga"))
+    for name in "abc":
+        project(bench, write(bench, f"{name}.md", page_text(name, "[[x0]]")))
+    odd: list[Any] = []
+    done = threading.Event()
+
+    def change() -> None:
+        try:
+            for round_ in range(25):
+                for name in "abc":
+                    project(bench, write(bench, f"{name}.md", page_text(name, f"[[x{round_}]] [[{name}{round_}]]")))
+        finally:
+            done.set()
+
+    def look() -> None:
+        while not done.is_set():
+            seen = json.loads(b"".join(client.get(f"/api/graph/collection/{bench.pk}/export")))  # type: ignore[arg-type]
+            known = {node["uid"] for node in seen["nodes"]}
+            odd.extend(edge for edge in seen["edges"] if not {edge["from"], edge["to"]} <= known)
+
+    in_threads(change, look)
+    assert not odd
+
+
 def test_graph_fact_81_a_job_runs_twice(put: Any, platform: Collection, olga: Any) -> None:
     for key, text in WORKED_EXAMPLE.items():
         put(key, text)

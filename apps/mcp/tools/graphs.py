@@ -12,6 +12,7 @@ from apps.knowledge_graph.lookup import chain_of, nodes_called
 from apps.knowledge_graph.models import GraphSource
 from apps.knowledge_graph.node_edges import Position, page_of_edges
 from apps.knowledge_graph.reader import Reader, SeenEdge, SeenNode, open_graph
+from apps.knowledge_graph.snapshot import in_one_snapshot
 from apps.knowledge_graph.walks import Filters, neighbourhood, newest, shortest_path
 from apps.mcp.bounds import Room, fenced, fitting_lines, one_line
 from apps.mcp.errors import ToolError
@@ -26,6 +27,7 @@ SHARE = 4
 EVIDENCE_CHARS = 300
 
 
+@in_one_snapshot
 def graph(call: Call) -> Reply:
     view = call["view"]
     if call["cursor"] and view != "node":
