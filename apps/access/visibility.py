@@ -25,7 +25,7 @@ def set_visibility(*, source: Source, visibility: Visibility | str, by: User) ->
     if visibility not in Visibility.values:
         raise Invalid(f"A visibility is one of {', '.join(Visibility.values)}.", field="visibility")
     model = type(source)
-    model.objects.select_for_update().filter(pk=source.pk).order_by().values_list("pk").first()
+    model.objects.select_for_update(no_key=True).filter(pk=source.pk).order_by().values_list("pk").first()
     seen = model.objects.get_for(by, pk=source.pk)
     held: Source = model.objects.get_for(by, rules.visibility_right(seen, visibility), pk=source.pk)
     before = held.visibility

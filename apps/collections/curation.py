@@ -80,7 +80,10 @@ def update_collection(
     only_description = all(value is None for value in (name, language, visibility, profile, query_log_opt_out))
     right = Right.WRITE if only_description else Right.MANAGE
     with transaction.atomic():
-        held: Collection = Collection.objects.select_for_update(of=("self",)).get_for(by, right, pk=collection.pk)
+        # Not the strong lock: who stages an upload holds the lock of the staging room, refers to this row, and would
+        # wait for it while this waits for the staging room.
+        rows = Collection.objects.select_for_update(of=("self",), no_key=True)
+        held: Collection = rows.get_for(by, right, pk=collection.pk)
         before: dict[str, Any] = {}
         changes: dict[str, Any] = {}
         if name is not None:

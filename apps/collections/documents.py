@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from apps.access.compiled import MARK_OF_ID, Rows
 from apps.access.cursors import binary_cursor
+from apps.access.errors import NotFound
 from apps.collections import link_rows
 from apps.collections.document_rows import DocumentRow, VersionRow, copy_versions, write_documents
 from apps.collections.models import (
@@ -115,7 +116,7 @@ def standing_of(collection: Collection, keys: Sequence[str], *, lock: bool = Fal
 
 
 _LOCKED: Rows[Collection] = Rows(
-    lambda key: Collection.objects.select_for_update(no_key=True).filter(pk=key), MARK_OF_ID
+    lambda key: Collection.objects.select_for_update(no_key=True).filter(pk=key, deleted_at=None), MARK_OF_ID
 )
 
 
@@ -124,10 +125,13 @@ class ProfileChanged(Exception):
 
 
 def locked(collection: Collection) -> Collection:
-    """The collection as it stands, its row held until the transaction ends. Taken before rows of its documents."""
+    """The collection as it stands, its row held until the transaction ends. Taken before rows of its documents.
+
+    Raises NotFound when it was deleted meanwhile.
+    """
     found = _LOCKED.first(collection.pk)
     if found is None:
-        raise Collection.DoesNotExist
+        raise NotFound
     return found
 
 

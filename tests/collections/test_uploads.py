@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import threading
 import zipfile
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.access.accounts import delete_user
@@ -369,6 +371,42 @@ def test_a_profile_that_changes_while_a_text_is_read(handbook: Collection, olga:
     upload_document(collection=handbook, by=olga, source_key="a.md", raw=b"# A\n\n" + b"body words\n\n" * 300)
     assert {len(text) <= 1000 for text in DocumentChunk.objects.values_list("source", flat=True)} == {True}
     assert set(DocumentChunk.objects.values_list("profile", flat=True)) == {"chars-500-50-100"}
+
+
+def test_a_collection_that_is_deleted_while_a_text_is_read(handbook: Collection, olga: User, monkeypatch: Any) -> None:
+    read_now = uploads.read_one
+
+    def read_slowly(*given: Any) -> Any:
+        delete_collection(collection=handbook, by=olga)
+        return read_now(*given)
+
+    monkeypatch.setattr(uploads, "read_one", read_slowly)
+    with pytest.raises(NotFound):
+        upload_document(collection=handbook, by=olga, source_key="a.md", raw=b"# A")
+    assert not Document.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_change_of_a_collection_keeps_no_upload_waiting(handbook: Collection, olga: User) -> None:
+    failures: list[Exception] = []
+
+    def stage() -> None:
+        try:
+            with transaction.atomic():
+                with connection.cursor() as cursor:
+                    cursor.execute("SET LOCAL lock_timeout = '5s'")
+                stage_batch(collection=handbook, by=olga, entries=[("a.md", b"# A", None)])
+        except Exception as error:
+            failures.append(error)
+        finally:
+            connection.close()
+
+    with transaction.atomic():
+        update_collection(collection=handbook, by=olga, description="Changed", visibility="public")
+        other = threading.Thread(target=stage)
+        other.start()
+        other.join()
+    assert not failures
 
 
 def test_a_change_of_the_language_indexes_anew(put: Put, handbook: Collection, olga: User) -> None:
