@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 READ_AT_ONCE = 5000
 WRITE_AT_ONCE = 5000
+_NO_PATH = re.compile(r"[:?#%]")
 _PAGE_ID = re.compile(r"/pages/([0-9]+)(?:[/?#]|$)")
 
 
@@ -126,14 +127,14 @@ class Shelf:
                 (key,) = hits
                 if key in self.assets:
                     return Resolution(LinkState.ASSET, rule=group.rule, asset=self.assets[key])
-                return self._at(key, link.fragment, group.rule)
+                return self._at(key, link.fragment if group.rule else "", group.rule)
         numbered = self._by_page_id(link)
         return numbered or Resolution(LinkState.BROKEN, "not found", suggestion=self._near_key(tried.path))
 
     def _hits(self, group: KeyGroup, wanted: str) -> Iterable[str]:
         if group.match == "exact":
-            # Images answer to their own key alone, by rules 1 and 5; a key of rule 0 is one that is no path.
-            if wanted in self.pages and (group.rule or ":" in wanted):
+            # Images answer to their own key alone, by rules 1 and 5; a key of rule 0 is one that no path can spell.
+            if wanted in self.pages and (group.rule or _NO_PATH.search(wanted)):
                 return (wanted,)
             return (wanted,) if wanted in self.assets and group.rule in {1, 5} else ()
         return {"fold": self._lower, "name": self._names.files, "name_fold": self._names.folded_files}[group.match].get(

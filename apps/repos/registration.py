@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets as random_secrets
+import string
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -341,9 +342,12 @@ def _branch(branch: str) -> str:
 
 def _check_template(template: str) -> None:
     try:
-        template.format_map({"commit": "c", "path": "p", "start": 1, "end": 2})
-    except (KeyError, ValueError, IndexError, AttributeError):
-        raise Invalid("A template may hold {commit}, {path}, {start} and {end}.", field="link_template") from None
+        holes = {tuple(hole) for _, *hole in string.Formatter().parse(template) if hole[0] is not None}
+    except ValueError:
+        holes = {("",)}
+    # SECURITY: nothing but the bare names: an attribute tells of the server, a width of a billion fills its memory.
+    if holes - {(name, "", None) for name in ("commit", "path", "start", "end")}:
+        raise Invalid("A template may hold {commit}, {path}, {start} and {end}.", field="link_template")
     if not template.startswith(("https://", "http://")):
         raise Invalid("A template begins with https:// or http://.", field="link_template")
 

@@ -167,6 +167,14 @@ def test_collections_rule_6_5_a_key_that_is_no_path_can_be_uploaded(put: Put) ->
         put("confluence:DOCS:report.pdf", "x")
 
 
+def test_collections_rule_6_5_a_key_byte_for_byte_comes_first() -> None:
+    keys = ("a#b.md", "what?.md", "%41.md")
+    files = {"links.md": " ".join(f"[x]({key})" for key in keys), "a.md": "x", "A.md": "x", "what.md": "x"}
+    read_as_paths = {"a#b.md": "a.md anchor missing anchor", "what?.md": "what.md", "%41.md": "A.md"}
+    assert library(files).lead("links.md") == read_as_paths
+    assert library(files | dict.fromkeys(keys, "x")).lead("links.md") == {key: key for key in keys}
+
+
 def test_collections_rule_6_3_a_path_comes_before_a_page_id() -> None:
     shelf = library(
         {"a.md": "[p](/pages/12) [q](/pages/13)", "pages/12.md": "x", "wiki:OPS:12": "y", "wiki:OPS:13": "z"}

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from apps.access.errors import BadRequest, NotFound
+from apps.access.errors import BadRequest, Invalid, NotFound
 from apps.repos.hosts import host_of, own_path
 from apps.repos.link_tree import LinkTree, Page, Written
 from apps.repos.models import RepositoryDocumentLink
 from apps.repos.pills import pills_of
 from apps.repos.preview import preview_filters
 from apps.repos.ranges import NotIndexed, read_range, stored_text
+from apps.repos.registration import change_repository
 
 
 def tree(
@@ -117,6 +118,17 @@ def test_repos_rule_9_3_host_links(url: str, style: str, link: str | None) -> No
 def test_repos_rule_9_3_own_template() -> None:
     host = host_of("https://h/a/b", "template", "https://view.example/{commit}/{path}?from={start}&to={end}")
     assert host.file("c0", "a b.py", 3) == "https://view.example/c0/a%20b.py?from=3&to=3"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("hole", ["{commit.__class__}", "{start:>999999999}", "{path!r}", "{other}", "{0}", "{", "{}"])
+def test_repos_rule_9_3_a_template_holds_its_names_and_nothing_else(upstream: Any, portal: Any, hole: str) -> None:
+    repository = portal.add(upstream)
+    with pytest.raises(Invalid) as caught:
+        change_repository(
+            repository=repository, by=portal.admin, link_style="template", link_template=f"https://h/{hole}"
+        )
+    assert caught.value.field == "link_template"
 
 
 @pytest.mark.django_db
