@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -31,6 +32,8 @@ from apps.knowledge_graph.observing import PROJECT_GRAPH
 from apps.knowledge_graph.storing.rebuild import rebuild
 from apps.knowledge_graph.tasks import PROPOSE_EDGES
 
+REASONS = 3
+"""Reasons of a proposal that its line shows."""
 PLACES = ("source__repository", "source__collection")
 
 
@@ -123,10 +126,29 @@ class NodeAdmin(_Derived):
 class EdgeAdmin(_Derived):
     """Edges; filtered by *inferred* this is the queue of proposals."""
 
-    list_display = ("from_uid", "edge_type", "to_uid", "weight", "provenance", "type_source", "confidence", "source")
+    list_display = (
+        "from_uid", "edge_type", "to_uid", "weight", "provenance", "type_source", "confidence", "reasons", "decision",
+        "source",
+    )  # fmt: skip
     list_filter = ("edge_type", "provenance", "type_source", *PLACES)
     search_fields = ("from_uid", "to_uid")
     actions = ("accept", "reject")
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        same = {name: OuterRef(name) for name in ("source", "from_uid", "to_uid", "edge_type")}
+        verdict = ProposalDecision.objects.filter(**same).values("verdict")
+        return super().get_queryset(request).annotate(verdict=Subquery(verdict))
+
+    @admin.display(description="reasons")
+    def reasons(self, row: Edge) -> str:
+        given = row.payload.get("reasons", ())
+        told = "; ".join(_reason(one) for one in given[:REASONS])
+        return f"{told}; {len(given) - REASONS} more" if len(given) > REASONS else told
+
+    @admin.display(description="decision")
+    def decision(self, row: Any) -> str:
+        """What somebody said to the proposal: one that is accepted stays until its page says so."""
+        return row.verdict if row.provenance == "inferred" and row.verdict else ""
 
     @admin.display(description="confidence")
     def confidence(self, row: Edge) -> str:
@@ -147,6 +169,13 @@ class EdgeAdmin(_Derived):
             proposals.decide(edge=edge, verdict=Verdict.REJECTED, by=viewer_of(request))  # type: ignore[arg-type]
 
         act_on_rows(request, queryset.filter(provenance="inferred"), act, done="{n} proposal{s} rejected.")
+
+
+def _reason(given: Mapping[str, Any]) -> str:
+    """``mention: line 9``."""
+    return f"{given.get('kind', '')}: " + ", ".join(
+        f"{name} {value}" for name, value in given.items() if name != "kind"
+    )
 
 
 @admin.register(Evidence)

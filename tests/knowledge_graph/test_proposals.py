@@ -263,6 +263,9 @@ def test_admin_pages_of_the_graph(graph: GraphSource, ada: User, olga: User) -> 
     accepted = {"action": "accept", "_selected_action": [edge.pk]}
     answer = client.post("/admin/knowledge_graph/edge/", accepted, follow=True)
     assert b"before line 5" in answer.content
+    queue = client.get("/admin/knowledge_graph/edge/?provenance__exact=inferred").content.decode()
+    assert "mention: " in queue
+    assert '<td class="field-decision">accepted</td>' in queue
     staff = User.objects.create_user("stan", is_staff=True)
     client.force_login(staff)
     assert b"mod-session-store" not in client.get("/admin/knowledge_graph/node/").content
