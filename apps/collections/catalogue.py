@@ -126,6 +126,11 @@ def texts(viewer: Viewer, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, str]:
     return dict(Document.objects.visible_to(viewer).filter(pk__in=list(ids)).values_list("pk", "text"))
 
 
+def sizes(viewer: Viewer, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, int]:
+    """The bytes of documents that the viewer may read."""
+    return dict(Document.objects.visible_to(viewer).filter(pk__in=list(ids)).values_list("pk", "size"))
+
+
 def links_of(document: Document) -> list[DocumentLink]:
     """In the order of their first line. The caller has scoped the document."""
     return list(document.links.select_related("target_document").order_by("lines", "id"))

@@ -208,6 +208,11 @@ def texts(viewer: Viewer, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, str]:
     return dict(RepositoryDocument.objects.visible_to(viewer).filter(pk__in=list(ids)).values_list("pk", "text"))
 
 
+def sizes(viewer: Viewer, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, int]:
+    """The bytes of documents that the viewer may read."""
+    return dict(RepositoryDocument.objects.visible_to(viewer).filter(pk__in=list(ids)).values_list("pk", "size"))
+
+
 def links_of(document: RepositoryDocument) -> list[RepositoryDocumentLink]:
     """In the order of their first line. The caller has scoped the document."""
     return list(document.links.order_by("lines", "id"))

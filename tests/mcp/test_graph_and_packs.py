@@ -57,6 +57,23 @@ def test_api_fact_48_a_cycle_is_said_and_ends(land: Land) -> None:
     assert not any(item["current"] for item in said.items)
 
 
+@pytest.mark.parametrize("view", ["chain", "neighbourhood", "node"])
+def test_api_20_api_23_pages_of_the_graph_say_where_they_are_and_what_they_cost(land: Land, view: str) -> None:
+    shelf, otto = str(land.glossary.pk), land.agent("otto")
+    land.upload(land.glossary, "decisions/dec-a.md", page("dec-a", text="See [[dec-b]] and [[gone]].\n"))
+    land.upload(land.glossary, "decisions/dec-b.md", page("dec-b"))
+    said = otto.call("graph", collection=shelf, node="dec-a", view=view)
+    found = {item["uid"]: item for item in said.items}
+    assert "location" not in found.get("gone", {})
+    found.pop("gone", None)
+    assert set(found) >= {"dec-a"}
+    for item in found.values():
+        read = otto.call("collection_document", collection=shelf, document=item["location"])
+        assert not read.is_error
+        assert f" · {item['location']} · {item['tokens']} tokens" in said.text
+        assert item["tokens"] == read.meta["tokens"]
+
+
 def test_api_fact_49_neighbours_of_hidden_sources_are_not_counted(land: Land) -> None:
     land.upload(land.glossary, "decisions/dec-a.md", page("dec-a", text="See [[dec-b]].\n"))
     land.upload(land.glossary, "decisions/dec-b.md", page("dec-b"))

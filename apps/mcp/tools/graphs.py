@@ -18,6 +18,7 @@ from apps.mcp.bounds import Room, fenced, fitting_lines, one_line
 from apps.mcp.errors import ToolError
 from apps.mcp.freshness import line_of
 from apps.mcp.replies import Call, Reply
+from apps.mcp.tools.graph_places import NOWHERE, places_of
 
 VIEWS = ("neighbourhood", "node", "chain", "path", "lint")
 CANDIDATES = 5
@@ -112,6 +113,7 @@ def _node(call: Call, source: Any) -> Reply:
 def _chain(call: Call, source: Any) -> Reply:
     reader, held, node = _opened(call, source)
     chain = chain_of(reader, held, node)
+    places = places_of(call, reader, chain.nodes)
     lines = []
     for place, one in enumerate(chain.nodes, start=1):
         marks = [one.status or "no status"]
@@ -121,7 +123,7 @@ def _chain(call: Call, source: Any) -> Reply:
             marks.append("in a cycle")
         if one.uid == node.uid:
             marks.append("asked about")
-        lines.append(f"{place}. {_named(one)} · {', '.join(marks)}")
+        lines.append(f"{place}. {_named(one)} · {', '.join(marks)}{places.get(one.uid, NOWHERE).words}")
     closing = []
     if len(chain.nodes) == 1:
         closing.append("Nothing superseded it and it superseded nothing.")
@@ -136,7 +138,10 @@ def _chain(call: Call, source: Any) -> Reply:
         meta={
             "returned": len(chain.nodes),
             "total": len(chain.nodes),
-            "items": [{"uid": one.uid, "current": one.uid in chain.current} for one in chain.nodes],
+            "items": [
+                {"uid": one.uid, "current": one.uid in chain.current, **places.get(one.uid, NOWHERE).meta}
+                for one in chain.nodes
+            ],
             "cycle": sorted(chain.cycle),
             "truncated": chain.truncated,
         },
@@ -233,13 +238,12 @@ def _picture(
     ordered: bool = False,
 ) -> Reply:
     """Nodes, edges with type, weight and provenance, and the text that says so."""
-    pages = reader.pages([node.page for node in nodes])
+    places = places_of(call, reader, nodes)
     node_lines = []
     for place, node in enumerate(nodes, start=1):
-        page = pages.get(node.page) if node.page is not None else None
         mark = f"{place}. " if ordered else "- "
         far = f" · {hops[node.uid]} steps" if hops and hops.get(node.uid) else ""
-        node_lines.append(f"{mark}{_named(node)}{far}" + (f" · {one_line(page.path, 200)}" if page else ""))
+        node_lines.append(f"{mark}{_named(node)}{far}{places.get(node.uid, NOWHERE).words}")
     edge_lines = [_relation(edge) for edge in edges]
     shown_nodes = fitting_lines(node_lines, call.room, share=SHARE)
     shown_edges = fitting_lines(edge_lines, call.room, share=SHARE)
@@ -256,7 +260,7 @@ def _picture(
             "returned": len(shown_nodes),
             "total": len(nodes),
             "truncated": truncated,
-            "items": [{"uid": node.uid} for node in nodes],
+            "items": [{"uid": node.uid, **places.get(node.uid, NOWHERE).meta} for node in nodes],
             "edges": [edge.uid for edge in edges],
         },
     )

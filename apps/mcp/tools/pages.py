@@ -195,7 +195,7 @@ def _head(title: str, path: str, section: Section | None, text: str, lines: int)
     where = one_line(path, 300)
     if section is not None:
         where += f"#{section.anchor}:{section.start_line}-{section.end_line}"
-        title = f"{one_line(title)} › {one_line(section.title)}"
+        title = one_line(title) if section.title == title else f"{one_line(title)} › {one_line(section.title)}"
     else:
         where += f":1-{max(1, lines)}"
     return f"{one_line(title, 320)}\n{where} · {tokens_of(text)} tokens"
