@@ -39,6 +39,12 @@ def is_api(request: HttpRequest) -> bool:
     return request.path_info.startswith("/api/")
 
 
+def is_for_programs(request: HttpRequest) -> bool:
+    """Whether errors are answered as problems, not as pages."""
+    path = request.path_info
+    return path in OWN_PROOF_PATHS or path.startswith(OWN_PROOF_PREFIXES)
+
+
 class RequestMiddleware:
     """The outermost layer: every answer, errors and static files included, passes through here last."""
 
@@ -50,7 +56,7 @@ class RequestMiddleware:
         origin = Origin(how="session", request_id=request_id, address=client_address(request))
         with acting(origin), limits.statements_in_time():
             response = self.get_response(request)
-            if is_api(request):
+            if is_for_programs(request):
                 response = _as_problem(response)
             elif response.status_code == 405 and not response.streaming and not response.content:
                 response = _as_page(request, response)
@@ -148,7 +154,7 @@ def _without_nul(request: HttpRequest) -> None:
 
 
 def _answer(request: HttpRequest, refusal: Refusal) -> HttpResponse:
-    if is_api(request):
+    if is_for_programs(request):
         return problems.plain_response(problems.body_of(refusal), problems.headers_of(refusal))
     return page_of(request, refusal)
 

@@ -124,7 +124,11 @@ def test_the_newest_protocol_is_one_request(land: Land, token: str) -> None:
 
 
 def test_bodies_are_bounded_and_bad_ones_are_refused(land: Land, token: str) -> None:
-    assert post("x" * (1024 * 1024 + 1), token).status_code == 413
+    huge = post("x" * (1024 * 1024 + 1), token)
+    assert (huge.status_code, huge["Content-Type"], huge.json()["code"]) == (
+        413, "application/problem+json", "payload_too_large",
+    )  # fmt: skip
+    assert Client().get("/mcp/nothing").json()["code"] == "not_found"
     for body in ("", "{", "[]", "null", '{"jsonrpc": "2.0"}', "\0", '{"jsonrpc":"2.0","id":1,"method":"no/such"}'):
         assert post(body, token).status_code < 500, body
 

@@ -40,6 +40,4 @@ def places_of(call: Call, reader: Reader, nodes: Iterable[SeenNode]) -> dict[str
     documents = {id_: page.repository_document_id or page.document_id for id_, page in pages.items()}
     room: Any = repos if call["repository"] else collections
     sizes = room.sizes(call.viewer, documents.values())
-    return {
-        uids[id_]: Place(page.path, math.ceil((sizes.get(documents[id_]) or 0) / 3)) for id_, page in pages.items()
-    }
+    return {uids[id_]: Place(page.path, math.ceil((sizes.get(documents[id_]) or 0) / 3)) for id_, page in pages.items()}
