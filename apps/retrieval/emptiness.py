@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
 
 from apps.access.sources import source_models
 from apps.indexing.statements import Fragment, fetch, fragment_of, union
+from apps.repos.models import Repository
 from apps.retrieval.filters import narrow
 from apps.retrieval.near_headings import nearest
 from apps.retrieval.values import Answer, Empty, Filters, Question
@@ -35,9 +36,20 @@ def without_text(viewer: Viewer, question: Question) -> Answer:
     if question.filters.kinds or question.filters.language:
         name = "kinds" if question.filters.kinds else "language"
         return _empty(question, Empty("filters_too_narrow", f"The filter “{name}” leaves nothing.", filter=name))
+    if stale := _stale(viewer, question):
+        message = f"Nothing is indexed here, and the last syncs of {stale} failed: upstream may have moved on."
+        return _empty(question, Empty("stale", message))
     if question.mode == "code":
         return _empty(question, Empty("not_indexed", "No code is indexed here."))
     return _empty(question, Empty("not_indexed", "Nothing is indexed here yet: the first sync has not finished."))
+
+
+def _stale(viewer: Viewer, question: Question) -> str:
+    """A repository among those that were asked which no sync has reached for long; none: empty."""
+    rows: Any = Repository.objects.visible_to(viewer).with_state().filter(is_stale=True)
+    if question.sources:
+        rows = rows.filter(pk__in=[id_ for kind, id_ in question.sources if kind == Repository.kind])
+    return rows.order_by("slug").values_list("slug", flat=True).first() or ""
 
 
 def words_absent(question: Question, asked: Sequence[Streams], absent: Sequence[str]) -> Answer:

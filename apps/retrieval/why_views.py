@@ -16,7 +16,7 @@ from apps.access.errors import Invalid, NotFound
 from apps.access.pages import answer
 from apps.access.viewers import viewer_of
 from apps.collections.models import Document
-from apps.repos.models import RepositoryDocument
+from apps.repos.models import RepositoryDocument, RepositoryDocumentRedirect
 from apps.retrieval import presentation
 from apps.retrieval.asking import question_of
 from apps.retrieval.chunk_reading import read_chunk
@@ -56,7 +56,7 @@ def why_not(request: HttpRequest) -> HttpResponse:
         choices = named_documents(viewer, named)
         try:
             if not choices:
-                problem = UNKNOWN
+                problem = removed_document(viewer, named) or UNKNOWN
             elif len(choices) == 1:
                 found = explain(viewer=viewer, question=question_of(params, viewer), document=choices[0].id)
         except NotFound:
@@ -97,10 +97,7 @@ def named_documents(viewer: Viewer, name: str) -> list[Choice]:
     """
     own: Any = RepositoryDocument.objects.visible_to(viewer).select_related("repository")
     rows: Any = Document.objects.visible_to(viewer).select_related("collection")
-    try:
-        path = unquote(urlsplit(name).path).replace("\0", "") if "/" in name else ""
-    except ValueError:  # brackets where an address has its host
-        path = ""
+    path = _path_of(name)
     if path:
         if match := _DOCUMENT.search(path):
             return _choices((), rows.filter(pk=match[1]))
@@ -130,6 +127,30 @@ def named_documents(viewer: Viewer, name: str) -> list[Choice]:
         if found:
             return found
     return []
+
+
+def removed_document(viewer: Viewer, name: str) -> str:
+    """What became of a page of a readable repository that had this address or path; empty for what never was one."""
+    rows: Any = RepositoryDocumentRedirect.objects.visible_to(viewer).filter(document=None)
+    if match := _READER.search(_path_of(name)):
+        rows = rows.filter(repository__slug__iexact=match[1], slug=match[2])
+    elif match := _FILE.search(_path_of(name)):
+        rows = rows.filter(repository__slug__iexact=match[1], path=match[2])
+    else:
+        rows = rows.filter(path=name)
+    gone = rows.select_related("repository").order_by("-created_at", "pk").first()
+    if gone is None:
+        return ""
+    by = f" by commit {gone.commit[:12]}" if gone.commit else ""
+    return f"{gone.path} was removed from {gone.repository.slug}{by}, so nothing of it can be found."
+
+
+def _path_of(name: str) -> str:
+    """The path of an address; empty for what is none."""
+    try:
+        return unquote(urlsplit(name).path).replace("\0", "") if "/" in name else ""
+    except ValueError:  # brackets where an address has its host
+        return ""
 
 
 def _choices(own: Any, rows: Any) -> list[Choice]:

@@ -228,6 +228,14 @@ def test_portal_fact_13_permalinks_outlive_a_move(
     assert "b/x.md" in gone.content.decode()
     assert not RepositoryDocument.objects.filter(path="b/x.md").exists()
 
+    def why_not(document: str) -> str:
+        return client.get("/search/why-not", {"q": "quagga", "document": document}, headers=HTMX).content.decode()
+
+    for name in ("b/x.md", old["Location"], f"{repository.get_absolute_url()}/files/b/x.md"):
+        assert "b/x.md was removed from local/acme/handbook by commit" in why_not(name)
+    Repository.objects.filter(pk=repository.pk).update(visibility="private")
+    assert why_not("b/x.md") == why_not("b/never.md")
+
 
 def test_portal_fact_41_search_budgets(world: Any, synced: Callable[..., Repository]) -> None:
     from django.db import connection

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.test import Client
+from django.utils import timezone
 
 from apps.access.models import User
 from apps.collections.models import Collection
@@ -182,3 +183,18 @@ def sync(repository: Repository, by: User) -> Job:
 def fail_three_times(repository: Repository, by: User) -> None:
     for _ in range(3):
         assert sync(repository, by).error_code, "a folder that went away"
+
+
+@pytest.mark.django_db
+def test_retrieval_rule_10_5_stale_and_without_text(tmp_path: Path) -> None:
+    ada = User.objects.create_superuser("ada")
+    repository_of(tmp_path / "acme" / "kit", {"notes.bin": "x"}, ada)
+
+    def reason() -> str:
+        empty = search(viewer=ada, question=Question("heron")).empty
+        return empty.reason if empty else ""
+
+    assert reason() == "not_indexed"
+    long_ago = timezone.now() - datetime.timedelta(days=9)
+    Repository.objects.update(schedule="hourly", last_checked_at=long_ago)
+    assert reason() == "stale"
