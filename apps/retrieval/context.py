@@ -51,7 +51,7 @@ class _Chosen:
     """What of one document goes in: units in score order, with the reason of each."""
 
     document: Document
-    units: list[tuple[SectionUnit, str, str]] = field(default_factory=list)
+    units: list[tuple[SectionUnit, str]] = field(default_factory=list)
     used: int = 0
     """Characters."""
     winner: Winner | None = None
@@ -157,11 +157,12 @@ def _beside(
     parts: list[Part] = []
     for row in rows:
         winner, document = winners.get(row.ref), documents.get(row.document_id)
-        if winner is None or document is None or winner.text not in document.text:
+        if winner is None or document is None:
             continue
         reason = reasons[row.document_id]
         unit = unit_at(document.structure, document.lines, _best_line(row, winner, streams))
-        parts.append(_part(reason.tier, document, unit, reason.why, winner))
+        if document.is_as_indexed(unit):
+            parts.append(_part(reason.tier, document, unit, reason.why, winner))
     return parts
 
 
@@ -184,7 +185,7 @@ def _choose(
         held.winner = held.winner or winner
         line = _best_line(row, winner, streams) if winner else row.start_line
         unit = unit_at(document.structure, document.lines, line)
-        if any(known.start <= unit.start and unit.end <= known.end for known, _, _ in held.units):
+        if any(known.start <= unit.start and unit.end <= known.end for known, _ in held.units):
             continue
         # A section that holds one already chosen takes its place.
         inside = [entry for entry in held.units if unit.start <= entry[0].start and entry[0].end <= unit.end]
@@ -197,7 +198,7 @@ def _choose(
             continue
         held.units = [entry for entry in held.units if entry not in inside]
         why = "named by the task" if fused.classes.get(row.ref) else "matches the task"
-        held.units.append((unit, why, winner.text if winner else ""))
+        held.units.append((unit, why))
         held.used += size - freed
     return [one for one in chosen.values() if one.units], left
 
@@ -223,12 +224,12 @@ def _parts(chosen: Sequence[_Chosen]) -> tuple[list[Part], list[str]]:
     stale: list[str] = []
     for one in chosen:
         document = one.document
-        for unit, why, quoted in sorted(one.units, key=lambda entry: entry[0].start):
-            if quoted and quoted not in document.text:
+        for unit, why in sorted(one.units, key=lambda entry: entry[0].start):
+            if not document.is_as_indexed(unit):
                 stale.append(document.path)
                 continue
             parts.append(_part("seed", document, unit, why, one.winner))
-    return parts, stale
+    return parts, list(dict.fromkeys(stale))
 
 
 def _part(tier: str, document: Document, unit: SectionUnit, why: str, winner: Winner | None) -> Part:
@@ -255,7 +256,7 @@ def _sub_sections(chosen: Sequence[_Chosen]) -> list[Pointer]:
     return [
         pointer("seed", one.document, below, f"below “{unit.heading_path[-1]}”" if unit.heading_path else "below")
         for one in chosen
-        for unit, _, _ in one.units
+        for unit, _ in one.units
         for below in unit.below
     ]
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, F, Func, Q, TextField, Value, When
+from django.db.models import Case, F, Func, JSONField, Q, TextField, Value, When
+from django.db.models.expressions import RawSQL
 
 from apps.collections.models import Collection, DocumentLink
 from apps.collections.models import Document as CollectionDocument
@@ -44,6 +45,11 @@ class Document:
     url: str
     bytes: int
     line_count: int
+    changed: Sequence[Sequence[int]] = ()
+    """First and last lines of passages that no longer read as the index has them; where the text was read."""
+
+    def is_as_indexed(self, unit: SectionUnit) -> bool:
+        return not any(first <= unit.end and unit.start <= last for first, last in self.changed)
 
     def address(self, anchor: str) -> str:
         return f"{self.url}#{anchor}" if anchor else self.url
@@ -62,13 +68,29 @@ def documents_of(scope: Scope, rows: Sequence[Candidate]) -> dict[UUID, Document
     for row in rows:
         wanted[row.store].add(row.document_id)
     found: dict[UUID, Document] = {}
-    if wanted.get("repo_docs"):
-        for document in _repository_documents(scope).filter(pk__in=wanted["repo_docs"]):
-            found[document.pk] = _of_repository(document, with_text=True)
-    if wanted.get("md_collections"):
-        for document in _collection_documents(scope).filter(pk__in=wanted["md_collections"]):
-            found[document.pk] = _of_collection(document, with_text=True)
+    for store, readable, shape in (
+        ("repo_docs", _repository_documents(scope), _of_repository),
+        ("md_collections", _collection_documents(scope), _of_collection),
+    ):
+        if wanted.get(store):
+            for document in readable.filter(pk__in=wanted[store]).annotate(changed=_changed(store)):
+                found[document.pk] = shape(document, with_text=True)
     return found
+
+
+def _changed(store: str) -> RawSQL:
+    """Lines of the passages of a document whose bytes are not those of its text; in the statement that reads the text,
+    so that both are of one snapshot."""
+    chunks = get_store(store)
+    documents = chunks.model._meta.get_field(chunks.document_field).related_model._meta.db_table  # type: ignore[union-attr]
+    return RawSQL(  # noqa: S611 - names of our own tables
+        "SELECT COALESCE(jsonb_agg(jsonb_build_array(c.start_line, c.end_line)), '[]'::jsonb) "  # noqa: S608
+        f"FROM (SELECT convert_to({documents}.text, 'UTF8') AS bytes OFFSET 0) t, {chunks.table} c "
+        f"WHERE c.{chunks.document_column} = {documents}.id AND convert_to(c.source, 'UTF8') <> "
+        "substring(t.bytes FROM c.start_byte + 1 FOR greatest(c.end_byte - c.start_byte, 0))",
+        (),
+        output_field=JSONField(),
+    )
 
 
 def around(scope: Scope, seeds: Sequence[Document]) -> tuple[dict[UUID, list[Document]], dict[UUID, list[Document]]]:
@@ -159,6 +181,7 @@ def _of_repository(row: Any, *, with_text: bool = False) -> Document:
         row.get_absolute_url(),
         row.size,
         row.line_count,
+        row.changed if with_text else (),
     )
 
 
@@ -178,4 +201,5 @@ def _of_collection(row: Any, *, with_text: bool = False) -> Document:
         row.get_absolute_url(),
         row.size,
         row.line_count,
+        row.changed if with_text else (),
     )

@@ -88,6 +88,18 @@ def test_retrieval_fact_98_other_text_is_never_shown(fill: Fill, pack: Packing) 
 
 
 @pytest.mark.django_db
+def test_retrieval_rule_12_7_every_passage_of_a_section_is_as_indexed(fill: Fill, pack: Packing) -> None:
+    long = "".join(f"Line {n} of the long section, which is cut into passages.\n\n" for n in range(80))
+    fill({"a.md": f"# Top\n\nIntro.\n\n## Zebra\n\nzebra stripes\n\n{long}", "b.md": "# B\n\nzebra stripes too"})
+    assert "Line 79" in pack("zebra stripes").text
+    document = Document.objects.get(source_key="a.md")
+    Document.objects.filter(pk=document.pk).update(text=document.text.replace("Line 79 of", "Lies 79 of"))
+    found = pack("zebra stripes")
+    assert "Lies" not in found.text and found.stale == ("a.md",)
+    assert [part.path for part in found.parts] == ["b.md"]
+
+
+@pytest.mark.django_db
 def test_retrieval_fact_99_equal_texts_once(fill: Fill, pack: Packing) -> None:
     text = "# Install\n\n" + "unpack the archive and start the installer. " * 8
     fill({"v1/install.md": text, "v2/install.md": text})

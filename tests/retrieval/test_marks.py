@@ -100,6 +100,7 @@ def test_what_cannot_be_marked(fill: Fill, own: EvaluationSet, olga: User, signe
         {"set": str(shelf.pk)},
         {"row": "chunk:0"},
         {"row": "chunk:x"},
+        {"row": "chunk:" + "9" * 5000},
         {"row": "node:x"},
         {"row": ""},
     ):

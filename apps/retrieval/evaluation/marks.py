@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MOST_SETS = 10
 KEY_CHARS = 200
+MAX_DIGITS = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ def _place(viewer: Viewer, row: str) -> _Place:
         if node is None:
             raise NotFound
         return _Place(Repository.kind, node.repository_id, node.file_id, node.file.path, (node.qualified_name,))
-    if kind != "chunk" or not name.isdecimal():
+    if kind != "chunk" or not name.isdecimal() or len(name) > MAX_DIGITS:
         raise NotFound
     view = read_chunk(viewer, int(name))
     return _Place(view.source.kind, view.source.pk, view.document.pk, view.path, tuple(view.chunk.heading_path))
