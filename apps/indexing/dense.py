@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from numpy.typing import NDArray
 
+from apps.indexing.embedding.backends import EmbedderUnavailable
 from apps.indexing.models import SLOT_BITS
 from apps.indexing.serving import embedder_of
 from apps.indexing.statements import Fragment, fetch, fragment_of, union
@@ -71,8 +72,11 @@ def vector_text(vector: NDArray[np.float32]) -> str:
 
 
 def embed_query(profile: EmbeddingProfile, text: str) -> NDArray[np.float32]:
-    """The vector of a query. Raises EmbedderUnavailable."""
-    return embedder_of(profile).query(text)
+    """The vector of a query. Raises EmbedderUnavailable, also for one that cannot be compared with the profile's."""
+    vector = embedder_of(profile).query(text)
+    if len(vector) != profile.dimension:
+        raise EmbedderUnavailable(f"the vector has {len(vector)} dimensions, not {profile.dimension}")
+    return vector
 
 
 def choose(scope: Scope, profile: EmbeddingProfile, limit: int) -> Look:

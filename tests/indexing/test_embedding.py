@@ -229,6 +229,28 @@ def test_retrieval_fact_28_bad_vectors_fail_their_texts_only(endpoint, fault, re
     assert vectors.embed_status(shelf).is_ready
 
 
+def test_a_process_that_only_searches_asks_for_the_dimension(endpoint):
+    assert len(Endpoint(url=endpoint.url, model="tried").query("apples")) == 64
+
+
+@pytest.mark.parametrize(("status", "spoil"), [(400, None), (413, None), (200, lambda texts, made: [])])
+@pytest.mark.parametrize("dimension", [64, None])
+def test_retrieval_fact_28_a_refused_query_is_no_failure_of_the_search(endpoint, status, spoil, dimension):
+    endpoint.status, endpoint.spoil = status, spoil
+    with pytest.raises(EmbedderUnavailable):
+        Endpoint(url=endpoint.url, model="tried", dimension=dimension).query("apples")
+
+
+def test_retrieval_fact_26_a_query_of_another_dimension_is_not_compared(endpoint):
+    shelf = a_shelf()
+    write(shelf, one="apples")
+    embed(shelf)
+    profile = active_profile()
+    profile.dimension = 65
+    with pytest.raises(EmbedderUnavailable, match="64 dimensions, not 65"):
+        dense.embed_query(profile, "apples")
+
+
 def test_retrieval_fact_28_three_vectors_for_four_texts(endpoint):
     def spoil(texts, made):
         return made[:-1] if len(texts) == 4 or texts == ["text 2"] else made

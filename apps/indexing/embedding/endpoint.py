@@ -56,7 +56,10 @@ class Endpoint:
 
     def traits(self) -> Traits:
         if self._dimension is None:
-            self._dimension = len(self._ask([CHECK_TEXT], TIMEOUT_SECONDS)[0])
+            answer = self._one(CHECK_TEXT, TIMEOUT_SECONDS)
+            if not isinstance(answer, list):
+                raise EmbedderUnavailable(f"{self.address} answered something that is no list of numbers.")
+            self._dimension = len(answer)
         identity = fingerprint("endpoint", self._url, self._model, self._dimension, HEADING_SHARE)
         return tuned(Traits(identity, f"{self._model} at {self.address}", self._dimension), *self._tuning)
 
@@ -77,7 +80,8 @@ class Endpoint:
         return made
 
     def query(self, text: str) -> NDArray[np.float32]:
-        answer = self._checked(self._ask([text], QUERY_SECONDS)[0])
+        self.traits()  # a process that only searches has not asked for the dimension yet
+        answer = self._checked(self._one(text, QUERY_SECONDS))
         if isinstance(answer, str):
             raise EmbedderUnavailable(f"The endpoint answered badly: {answer}.")
         return answer
@@ -122,6 +126,13 @@ class Endpoint:
             except (_WrongCount, _Refused) as problem:
                 found.append(str(problem))
         return found
+
+    def _one(self, text: str, seconds: float) -> Any:
+        """The raw vector of one text. Raises EmbedderUnavailable whatever is wrong."""
+        try:
+            return self._ask([text], seconds)[0]
+        except (_Refused, _WrongCount) as problem:
+            raise EmbedderUnavailable(f"{self.address}: {problem}.", lasting=isinstance(problem, _Refused)) from None
 
     def _checked(self, answer: Any) -> NDArray[np.float32] | str:
         try:
