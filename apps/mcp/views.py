@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 from django.conf import settings
@@ -44,6 +45,7 @@ def connect(request: HttpRequest) -> HttpResponse:
         "address": address_of(request),
         "http": http_configuration(request),
         "stdio": stdio_configuration(viewer_of(request)),
+        "administrator": rules.is_administrator(viewer_of(request)),
         "agents": AGENTS_LINES,
         "token": text,
         "name": name,
@@ -75,12 +77,16 @@ def http_configuration(request: HttpRequest) -> str:
 def stdio_configuration(viewer: Viewer) -> str:
     """For clients on the machine of the portal, which start their server themselves.
 
-    SECURITY: where the data lies is told to administrators; others see the default.
+    SECURITY: where the portal and its data lie is told to administrators, in words that work from any folder; others
+    see the defaults.
     """
-    folder = settings.COGRAPH.data_dir if rules.is_administrator(viewer) else DEFAULT_FOLDER
+    python, program, folder = "python", "manage.py", DEFAULT_FOLDER
+    if rules.is_administrator(viewer):
+        python, program = sys.executable, str(settings.BASE_DIR / "manage.py")
+        folder = str(settings.COGRAPH.data_path)
     server: dict[str, Any] = {
-        "command": "python",
-        "args": ["manage.py", "mcp_stdio"],
+        "command": python,
+        "args": [program, "mcp_stdio"],
         "env": {"COGRAPH_TOKEN": "${COGRAPH_TOKEN}", "COGRAPH_DATA_DIR": folder},
     }
     return json.dumps({"mcpServers": {"cograph": server}}, indent=2)

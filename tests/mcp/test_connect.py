@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -46,7 +47,10 @@ def test_api_26_the_configuration_is_for_the_readers_own_host(land: Land) -> Non
     assert stdio["args"] == ["manage.py", "mcp_stdio"]
     assert stdio["env"] == {"COGRAPH_TOKEN": "${COGRAPH_TOKEN}", "COGRAPH_DATA_DIR": "~/.local/share/cograph"}
     told = json.loads(text_of(signed_in(land.people["ada"]).get("/connect"), "cg-stdio-text"))
-    assert told["mcpServers"]["cograph"]["env"]["COGRAPH_DATA_DIR"] == settings.COGRAPH.data_dir
+    whole = told["mcpServers"]["cograph"]
+    assert whole["env"]["COGRAPH_DATA_DIR"] == str(settings.COGRAPH.data_path)
+    program, command = whole["args"]
+    assert (Path(whole["command"]).is_absolute(), Path(program).is_file(), command) == (True, True, "mcp_stdio")
     lines = text_of(page, "cg-lines-text")
     assert lines.startswith("Before you read files to learn how something works here, or why, ask the `cograph` MCP")
     assert lines.endswith("Cite path and lines.")
