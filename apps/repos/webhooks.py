@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qs
 
 from django.db import IntegrityError, transaction
 
@@ -112,14 +113,20 @@ def _is_signed(provider: Provider, secret: str, given: str, body: bytes) -> bool
 def _is_followed(repository: Repository, body: bytes) -> bool:
     """Whether a push touches the branch that the repository follows."""
     try:
-        payload = json.loads(body)
-    except ValueError:
+        payload = json.loads(_json_of(body))
+    except (ValueError, RecursionError):
         return False
     if not isinstance(payload, dict):
         return False
     pushed = _branches(payload)
     followed = repository.branch or repository.synced_branch or _default_branch(payload)
     return not followed or followed in pushed
+
+
+def _json_of(body: bytes) -> str:
+    """What a host sent; GitHub and its like put it into a form field, unless they are told to send JSON."""
+    text = body.decode("utf-8", "replace")
+    return parse_qs(text).get("payload", [""])[0] if text.startswith("payload=") else text
 
 
 def _branches(payload: Mapping[str, Any]) -> set[str]:

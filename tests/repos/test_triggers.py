@@ -10,6 +10,7 @@ import io
 import json
 import uuid
 from typing import Any
+from urllib.parse import quote_plus
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -121,6 +122,15 @@ def test_repos_fact_36_webhook(upstream: Any, portal: Any) -> None:
         headers, body = push(secret, delivery="d2", **changes)
         assert webhooks.receive("github", hook_id, headers, body).job is None
     assert Job.objects.filter(kind="sync").count() == 2
+
+
+@pytest.mark.parametrize(("wrapped", "taken"), [(b"payload=%s", True), (b"other=%s", False), (b"[" * 99_000, False)])
+def test_repos_rule_6_10_a_push_in_a_form(upstream: Any, portal: Any, wrapped: bytes, taken: bool) -> None:
+    hook_id, secret = hook(portal, portal.add(upstream))
+    headers, body = push(secret)
+    body = wrapped.replace(b"%s", quote_plus(body).encode())
+    headers["X-Hub-Signature-256"] = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    assert (webhooks.receive("github", hook_id, headers, body).job is not None) is taken
 
 
 def test_repos_fact_36_refusals_are_alike(upstream: Any, portal: Any, new_upstream: Any) -> None:
