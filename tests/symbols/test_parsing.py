@@ -200,6 +200,22 @@ def test_hostile_text_never_raises(grammar: object, text: str) -> None:
     assert parse_code(text, f"a{extension}")
 
 
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("class Bill:\n    def pay(self):", "a.py"),
+        ("class Bill { pay(a: number", "a.ts"),
+        ("class Bill { pay(a", "a.js"),
+        ("package a\ntype Bill struct{}\nfunc (b Bill) pay(", "a.go"),
+        ("struct Bill;\nimpl Bill { fn pay(", "a.rs"),
+        ("class Bill { int pay(", "A.java"),
+    ],
+)
+def test_code_that_ends_anywhere_never_raises(text: str, path: str) -> None:
+    for end in range(len(text) + 1):
+        assert isinstance(parse_code(text[:end], path), ParsedCode)
+
+
 def test_a_syntax_error_costs_its_place_only() -> None:
     code = parse("def good(): pass\n\ndef bad(:\n\ndef also_good(): pass\n", "a.py")
     assert {"a.good", "a.also_good"} <= set(by_name(code))

@@ -63,7 +63,10 @@ class Python(Grammar):
         return node.child_by_field_name("body") or node.child_by_field_name("right")
 
     def doc(self, node: Node, outer: Node, body: Node | None, data: bytes) -> str:
-        if body is None or (body is not node and data[body.start_byte] not in _BEFORE_DOC):
+        if body is None:
+            return ""
+        # What is missing at the end of the file begins behind its last byte.
+        if body is not node and (body.start_byte >= len(data) or data[body.start_byte] not in _BEFORE_DOC):
             return ""
         ahead = range(min(body.named_child_count, MOST_COMMENTS))
         first = next((child for child in map(body.named_child, ahead) if child and child.type != "comment"), None)
