@@ -14,7 +14,7 @@ from apps.indexing.scope import visible
 from apps.indexing.stores import ChunkStore, all_stores
 from apps.retrieval.beside import Beside
 from apps.retrieval.blocks import Block, blocks_of
-from apps.retrieval.filters import narrow
+from apps.retrieval.filters import narrow, of_documents
 from apps.retrieval.hits import stream_places
 from apps.retrieval.ordering import Fused
 from apps.retrieval.search import checked, scopes_of
@@ -205,7 +205,8 @@ def _left_out(viewer: Viewer, question: Question, asked: _Asked) -> WhyNot | Non
         condition = narrowing.conditions.get(asked.store.name)
         within = kinds is None or asked.store.source_kind in kinds
         if within and condition is not None:
-            within = asked.chunks.filter(condition).exists()
+            one = type(asked.document)._default_manager.filter(pk=asked.document.pk)
+            within = one.filter(of_documents(condition, asked.store)).exists()
         if not within:
             reason: Reason = "kind" if name == "kinds" else "filter"
             return WhyNot(reason, f"The filter “{name}: {value}” leaves it out.", filter=name)

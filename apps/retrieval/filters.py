@@ -59,6 +59,17 @@ def narrow(filters: Filters, stores: tuple[ChunkStore, ...], block: Block = "doc
     return Narrowing(conditions, frozenset(kinds) if kinds is not None else None)
 
 
+def of_documents(condition: Q, store: ChunkStore) -> Q:
+    """A condition of :func:`narrow` on the chunks of a store of documents as one on the documents themselves: all that
+    is asked is theirs."""
+    prefix = f"{store.document_field}__"
+    made = Q(_connector=condition.connector, _negated=condition.negated)
+    for child in condition.children:
+        part = of_documents(child, store) if isinstance(child, Q) else (child[0].removeprefix(prefix), child[1])  # type: ignore[index]
+        made.children.append(part)
+    return made
+
+
 def _of_path(path: str, field: str) -> Q:
     if not path:
         return Q()

@@ -165,9 +165,7 @@ def _docs(streams: Streams, candidates: Rows) -> _Pool:
         classes[ref] = row.name_class
     if bare:
         for shelf in shelves_of(streams.scope):
-            # Filters ask for chunks, so with one a document without any is left out.
-            if shelf.store not in streams.scope.conditions:
-                candidates = candidates.and_(shelf.without_text(streams.scope, bare))
+            candidates = candidates.and_(shelf.without_text(streams.scope, bare))
     index = _index(candidates)
     scores: dict[StreamName, NDArray[np.float64]] = {}
     lexical = streams.lexical

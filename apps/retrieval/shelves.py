@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
 
 from apps.collections.models import Collection
@@ -16,8 +16,10 @@ from apps.collections.models import Document as CollectionDocument
 from apps.indexing.models import EmbeddingProfile
 from apps.indexing.scope import Scope
 from apps.indexing.statements import Fragment, fragment_of
+from apps.indexing.stores import get_store
 from apps.repos.discovery import Kind, is_side
 from apps.repos.models import Repository, RepositoryDocument
+from apps.retrieval.filters import of_documents
 from apps.retrieval.shelf_values import (
     Candidate,
     Columns,
@@ -114,6 +116,10 @@ class _DocumentShelf:
             *told, self.symbols_of(documents), [""] * count, [_marks(*one) if one else None for one in marks],
         )  # fmt: skip
 
+    def condition(self, scope: Scope) -> Q:
+        """What filters ask of documents that have no chunk to be asked."""
+        return of_documents(scope.conditions.get(self.store, Q()), get_store(self.store))
+
     def symbols_of(self, documents: Sequence[str]) -> Sequence[str | None]:
         return [None] * len(documents)
 
@@ -136,6 +142,7 @@ class RepositoryShelf(_DocumentShelf):
 
     def without_text(self, scope: Scope, wanted: Mapping[UUID, int]) -> Iterable[Candidate]:
         rows = RepositoryDocument.objects.filter(repository_id__in=sources_of(scope, self.store), pk__in=list(wanted))
+        rows = rows.filter(self.condition(scope))
         labels = {source.id: source.label for source in scope.sources}
         for one in rows.defer("text", "structure"):
             status, priority, canonical = _front(one.frontmatter)
@@ -204,6 +211,7 @@ class CollectionShelf(_DocumentShelf):
 
     def without_text(self, scope: Scope, wanted: Mapping[UUID, int]) -> Iterable[Candidate]:
         rows = CollectionDocument.objects.filter(collection_id__in=sources_of(scope, self.store), pk__in=list(wanted))
+        rows = rows.filter(self.condition(scope))
         labels = {source.id: source.label for source in scope.sources}
         for one in rows.defer("text", "parsed"):
             status, priority, canonical = _front(one.frontmatter)

@@ -236,7 +236,7 @@ def test_portal_rule_15_each_facet_counts_what_its_filter_leaves(fill: Fill, ask
     assert facets["status"] == {"accepted": 1, "draft": 1}
     for name, counts in facets.items():
         for value, count in counts.items():
-            if name in ("tag", "type", "status") and value != "note":
+            if name in ("tag", "type", "status"):
                 narrowed = asking("alpha", filters=Filters(**{name: value}))
                 assert narrowed.total == count
                 active = [one for facet in narrowed.facets for one in facet.values if facet.name == name and one.active]
@@ -262,6 +262,13 @@ def test_retrieval_fact_47_a_document_of_front_matter_only(fill: Fill, asking: A
         assert (hit.path, hit.title, hit.snippet.text, hit.chunk_id) == ("plans/orchard.md", "The orchard", "", 0)
         assert hit.url == hit.chunk_url
     assert asking("orchard", filters=Filters(path="b")).total == 0
+    for filters in (
+        Filters(path="plans/"),
+        Filters(status="Draft"),
+        Filters(path="*/orch*.md", since=datetime.date.min),
+    ):
+        assert asking("orchard", filters=filters).total == 1
+    assert asking("orchard", filters=Filters(status="final", path="plans/")).total == 0
 
 
 def test_retrieval_6_1_aliases_are_names(fill: Fill, asking: Ask) -> None:
