@@ -17,6 +17,7 @@ from apps.access.visibility import set_visibility
 from apps.collections.curation import create_collection
 from apps.collections.models import Collection, Document
 from apps.collections.trash import trash_document
+from apps.jobs.worker import drain
 from apps.retrieval.values import Answer, Filters
 
 pytestmark = pytest.mark.django_db
@@ -189,6 +190,18 @@ def test_retrieval_fact_80_a_cursor_dies_with_the_index_it_saw(fill: Fill, askin
     fill({"new.md": "alpha new"})
     with pytest.raises(BadRequest):
         asking("alpha", limit=2, cursor=cursor)
+
+
+def test_retrieval_rule_10_4_a_cursor_dies_when_vectors_arrive(fill: Fill, asking: Ask) -> None:
+    fill({f"{n}.md": f"alpha {n}" for n in range(4)}, embed=False)
+    cursor = asking("alpha", limit=2).next_cursor
+    assert asking("alpha", limit=2, cursor=cursor).hits
+    drain()
+    with pytest.raises(BadRequest):
+        asking("alpha", limit=2, cursor=cursor)
+    cursor = asking("alpha", limit=2).next_cursor
+    drain()
+    assert asking("alpha", limit=2, cursor=cursor).hits
 
 
 def test_bounds_are_refused(asking: Ask) -> None:

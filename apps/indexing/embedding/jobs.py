@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import F
 
 from apps.indexing import vectors
 from apps.indexing.embedding import backends
@@ -70,23 +71,28 @@ def fill(run: JobRun, store: ChunkStore, entry: IndexedSource, profile: Embeddin
     with run.batch():
         if run.params.get("retry") or run.params.get("again"):
             _tried(profile, entry, generation).delete()
-        if generation == entry.generation:
-            vectors.copy_known(store, entry, profile)
+        if generation == entry.generation and vectors.copy_known(store, entry, profile):
+            _tell_cursors(entry, profile, generation)
     done = vectors.coverage(store, entry, profile, generation)[0]
     run.progress("embedding", done, total)
     after = 0
+    is_told = True
     while True:
         run.check()
         texts, after = vectors.missing(
             store, entry, profile, generation, after=after, limit=settings.COGRAPH.embedding.batch_size
         )
         if texts:
-            failed = _embed_batch(run, entry, profile, generation, embedder, texts)
+            failed = _embed_batch(run, entry, profile, generation, embedder, texts, is_last=not after)
+            is_told = not after
             run.counters["embedded"] = int(str(run.counters.get("embedded", 0))) + len(texts) - failed
             done += len(texts)
             run.progress("embedding", min(done, total), total)
         if not after:
             break
+    if not is_told:
+        with run.batch():
+            _tell_cursors(entry, profile, generation)
     if entry.building is not None:
         _switch_generation(run, store, entry, profile)
 
@@ -98,6 +104,8 @@ def _embed_batch(
     generation: int,
     embedder: Embedder,
     texts: Sequence[vectors.Missing],
+    *,
+    is_last: bool,
 ) -> int:
     """Embeds outside of any transaction, then stores. Gives how many texts failed."""
     made = embedder.documents([text.piece for text in texts])
@@ -111,9 +119,18 @@ def _embed_batch(
     with run.batch():
         vectors.write(profile, entry.number, generation, good)
         vectors.note_failures(profile, entry.number, generation, bad)
+        if is_last:
+            _tell_cursors(entry, profile, generation)
     for _, reason in bad[:1]:
         run.warn("texts_failed", f"{len(bad)} of {len(texts)} texts have no vector: {reason}")
     return len(bad)
+
+
+def _tell_cursors(entry: IndexedSource, profile: EmbeddingProfile, generation: int) -> None:
+    """Answers that vectors have changed are not paged on: a row could come twice, or never. Told at the end of a run:
+    who reads a large source while it is embedded for hours could not go beyond the first page otherwise."""
+    if profile.state == ProfileState.ACTIVE and generation == entry.generation:
+        IndexedSource.objects.filter(pk=entry.pk).update(version=F("version") + 1)
 
 
 def _fill_old(run: JobRun, store: ChunkStore, entry: IndexedSource, profile: EmbeddingProfile) -> None:
