@@ -97,10 +97,8 @@ def checked(source_key: str, raw: bytes, title: str | None, field: str = "source
     except BadKey as error:
         raise Invalid(str(error), field=field) from None
     if not (is_document(key) or is_reference(key)):
-        raise UnsupportedType(
-            f"`{key}` has an ending that is not taken. Allowed are {', '.join(DOCUMENT_ENDINGS)} and zip archives.",
-            field=field,
-        )
+        what = f"`{key}` has an ending that is not taken. Allowed are {', '.join(DOCUMENT_ENDINGS)} and zip archives"
+        raise UnsupportedType(f"{what}, these in the field `archive` of a batch.", field=field)
     limit = settings.COGRAPH.markup.max_file_bytes
     if len(raw) > limit:
         raise TooLarge(f"`{key}` has {len(raw)} bytes; at most {limit} are allowed. Split it.", field="content")
