@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, get_urlconf, reverse
 
 THEMES = ("light", "dark")
 THEME_COOKIE = "cg_theme"
@@ -30,14 +33,20 @@ class Entry:
 
 
 def navigation(path: str) -> list[Entry]:
-    entries = []
+    return [
+        Entry(href, words, path == href or path.startswith(href + "/"))
+        for href, words in _addresses(get_urlconf() or settings.ROOT_URLCONF)
+    ]
+
+
+@functools.lru_cache(maxsize=8)
+def _addresses(urls: object) -> list[tuple[str, str]]:
+    """Looked up once for each set of addresses: every page shows them all."""
+    found = []
     for name, words in NAVIGATION:
-        try:
-            href = reverse(name)
-        except NoReverseMatch:
-            continue
-        entries.append(Entry(href, words, path == href or path.startswith(href + "/")))
-    return entries
+        with contextlib.suppress(NoReverseMatch):
+            found.append((reverse(name), words))
+    return found
 
 
 def portal(request: HttpRequest) -> dict[str, object]:
