@@ -25,7 +25,7 @@ from apps.jobs import control
 from apps.jobs.models import Cause, Job, Status
 from apps.jobs.queue import Enqueued, enqueue
 from apps.repos import addresses, remotes
-from apps.repos.addresses import BadAddress
+from apps.repos.addresses import BadAddress, GitAddress
 from apps.repos.globs import BadPattern, check_pattern
 from apps.repos.models import Absence, CredentialKind, LinkStyle, Repository, RepositoryDocument, Schedule
 from apps.repos.schedules import next_run
@@ -139,8 +139,9 @@ def _save_new(repository: Repository) -> None:
 def change_repository(*, repository: Repository, by: User, **changes: Any) -> Repository:
     """Change settings of a repository and return the fresh row. They take effect with the next sync.
 
-    A writer may change the description; everything else takes an administrator. Switching the schedule to manual ends
-    queued scheduled runs. Raises NotFound, Forbidden, or Invalid naming the field.
+    A writer may change the description; everything else takes an administrator. An address on another server forgets
+    the credential. Switching the schedule to manual ends queued scheduled runs. Raises NotFound, Forbidden, or Invalid
+    naming the field.
     """
     right = Right.WRITE if set(changes) <= WRITER_FIELDS else Right.ADMINISTER
     held = _locked(repository, by, right)
@@ -148,6 +149,10 @@ def change_repository(*, repository: Repository, by: User, **changes: Any) -> Re
     if changes.get("git_url") not in (None, held.git_url):
         address = remotes.accepted(changes["git_url"])
         remotes.check_reachable(address)
+        if held.credential is not None and _server(address) != _server(addresses.parse(held.git_url)):
+            # SECURITY: who gave it meant it for one server; another one must not be handed it unasked.
+            _forget_credential(held)
+            audit.record(Act.CREDENTIAL_CHANGED, by=by, target=held, after={"credential": "none, with the server"})
         held.git_url, held.trusted_path = address.url, False
     _apply(held, {name: value for name, value in changes.items() if name != "git_url"})
     held.save()
@@ -163,6 +168,10 @@ def change_repository(*, repository: Repository, by: User, **changes: Any) -> Re
     if before["schedule"] != held.schedule and held.schedule == Schedule.MANUAL:
         _cancel_scheduled(held, by)
     return held
+
+
+def _server(address: GitAddress) -> tuple[str, str, int | None]:
+    return address.scheme, address.host.lower(), address.port
 
 
 @transaction.atomic
@@ -189,7 +198,7 @@ def set_credential(*, repository: Repository, credential: NewCredential | None, 
     """Enter, replace or (None) forget the credential. Administrators only."""
     held = _locked(repository, by, Right.ADMINISTER)
     if credential is None:
-        held.credential_kind, held.credential_user, held.credential = CredentialKind.NONE, "", None
+        _forget_credential(held)
     else:
         _set_credential(held, credential, addresses.parse(held.git_url).scheme)
     held.save(update_fields=["credential_kind", "credential_user", "credential"])
@@ -363,6 +372,10 @@ def _set_credential(repository: Repository, credential: NewCredential, scheme: s
     repository.credential_kind = kind
     repository.credential_user = credential.user.strip()
     repository.credential = encrypt(credential.secret)
+
+
+def _forget_credential(repository: Repository) -> None:
+    repository.credential_kind, repository.credential_user, repository.credential = CredentialKind.NONE, "", None
 
 
 def _shown(repository: Repository) -> dict[str, Any]:

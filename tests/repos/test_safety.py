@@ -222,6 +222,22 @@ def test_repos_fact_33_access_fact_32_case_B086_token_is_nowhere(
     assert repository.credential is None
 
 
+def test_a_credential_stays_with_the_server_that_it_was_given_for(settings: Any, portal: Any) -> None:
+    allow(settings, allowed_private_hosts=("localhost",))
+    repository = register_repository(
+        by=portal.admin, git_url="http://localhost:9/a/b", credential=NewCredential(TOKEN), sync=False
+    ).repository
+    for address, kept in (
+        ("http://localhost:9/a/other", True),
+        ("http://localhost:10/a/other", False),
+    ):
+        changed = change_repository(repository=repository, by=portal.admin, git_url=address)
+        assert (changed.credential is not None, bool(changed.credential_kind)) == (kept, kept), address
+    assert AuditRecord.objects.filter(act="credential_changed").count() == 1
+    anew = set_credential(repository=repository, credential=NewCredential(TOKEN), by=portal.admin)
+    assert anew.credential is not None
+
+
 def test_repos_rule_1_2_redirects_are_not_followed(settings: Any, tmp_path: Path, portal: Any, upstream: Any) -> None:
     upstream.commit({"a.md": "# A\n\ntext"})
     allow(settings, allowed_private_hosts=("localhost",))
