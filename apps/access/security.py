@@ -38,9 +38,9 @@ def harden(request: HttpRequest, response: HttpResponse) -> None:
     if response.headers.get("Content-Type", "").startswith("text/html"):
         patch_vary_headers(response, ["HX-Request"])
     if is_plain_loopback(request):
-        for name in (settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME):
-            if name in response.cookies:
-                response.cookies[name]["secure"] = ""
+        # All of them, that of messages too: not every client takes this machine for a safe origin.
+        for cookie in response.cookies.values():
+            cookie["secure"] = ""
 
 
 def is_plain_loopback(request: HttpRequest) -> bool:

@@ -187,10 +187,11 @@ def test_cookies_are_secure_except_on_this_machine(user: User, configure: Any) -
         request = RequestFactory(HTTP_HOST=host).get("/", secure=secure)
         request.user = AnonymousUser()
         response = HttpResponse()
-        response.set_cookie("sessionid", "x", secure=True, httponly=True, samesite="Lax")
+        for name in ("sessionid", "csrftoken", "messages"):
+            response.set_cookie(name, "x", secure=True, httponly=True, samesite="Lax")
         harden(request, response)
-        assert response.cookies["sessionid"]["secure"] == expected, host
-        assert response.cookies["sessionid"]["httponly"]
+        for name, cookie in response.cookies.items():
+            assert (cookie["secure"], cookie["httponly"]) == (expected, True), (host, name)
 
 
 def test_bodies_are_bounded_by_their_address(client: Client) -> None:
