@@ -42,7 +42,7 @@ def register(source_kinds: frozenset[str] = SOURCE_KINDS) -> None:
             attempts=5,
             deadline=LONGEST_DEADLINE,
             after=("sync", "upload"),
-            slot=_endpoint,
+            slot=_model,
         )
     )
     register_kind(JobKind(MERGE, merge, sources=source_kinds, after=("sync", "upload"), every=_outdated))
@@ -59,6 +59,12 @@ def register(source_kinds: frozenset[str] = SOURCE_KINDS) -> None:
     register_purge(_purge, sources=source_kinds)
     register_prune(_prune_orphans)
     register_prune(tombstones.prune)
+
+
+def _model(job: Job) -> Slot | None:
+    """One job at a time for each endpoint. The built-in model leaves one worker free: vectors of a large source take
+    hours, and nobody's upload or sync may wait for them."""
+    return _endpoint(job) or Slot("embed", max(1, settings.COGRAPH.jobs.workers - 1), "{running} embedding")
 
 
 def _endpoint(job: Job) -> Slot | None:
