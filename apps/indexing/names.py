@@ -81,6 +81,20 @@ def _asked(query: str, language: str) -> list[str]:
     return sorted({term.text for term in analyze(query, language).terms if term.kind != "letter"})
 
 
+def refs_in(rows: Sequence[tuple[Any, ...]], most: int) -> list[int]:
+    """Documents that hold a term in a name or heading, folders left aside, at most ``most``: those of the first rows.
+    ``rows`` are postings of names: term, number of the source, block, entries."""
+    refs: dict[int, None] = {}
+    for _, number, block, entries in rows:
+        held = np.frombuffer(entries or b"", ENTRY)
+        named = held[(held["heading"] | held["body"]) > 0]
+        base = number << SLOT_BITS | block << BLOCK_BITS
+        refs.update(dict.fromkeys((named["slot"].astype(np.int64) + base).tolist()))
+        if len(refs) >= most:
+            break
+    return list(refs)[:most]
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
     """Documents that may be meant, and how rare the words of the query are among names."""

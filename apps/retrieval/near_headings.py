@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from apps.indexing.analyzer import fold
-from apps.indexing.fields import ENTRY
-from apps.indexing.models import BLOCK_BITS, SLOT_BITS, NamedDocument
+from apps.indexing.models import NamedDocument
+from apps.indexing.names import refs_in
 from apps.indexing.statements import Fragment, fetch
 from apps.retrieval.shelf_reading import Wanted, candidates_of
 from apps.retrieval.values import NearHeading
@@ -91,15 +89,7 @@ def _refs(numbers: list[int], asked: dict[str, set[str]]) -> list[int]:
             mine = trigrams(term)
             likeness[term] = max(_likeness(mine, triples) for triples in asked.values())
     near = sorted((row for row in rows if likeness[row[0]] >= LEAST), key=lambda row: (-likeness[row[0]], *row[:3]))
-    refs: dict[int, None] = {}
-    for _, number, block, entries in near:
-        held = np.frombuffer(entries or b"", ENTRY)
-        named = held[(held["heading"] | held["body"]) > 0]
-        base = number << SLOT_BITS | block << BLOCK_BITS
-        refs.update(dict.fromkeys((named["slot"].astype(np.int64) + base).tolist()))
-        if len(refs) >= MOST_DOCUMENTS:
-            break
-    return list(refs)[:MOST_DOCUMENTS]
+    return refs_in(near, MOST_DOCUMENTS)
 
 
 def _likeness(one: set[str], other: set[str]) -> float:

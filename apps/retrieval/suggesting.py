@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
-import numpy as np
 from django.db.models import Q
 
 from apps.access.errors import BadRequest
 from apps.indexing.analyzer import fold, stop_words
-from apps.indexing.fields import ENTRY
-from apps.indexing.models import BLOCK_BITS, SLOT_BITS, NamedDocument
+from apps.indexing.models import NamedDocument
+from apps.indexing.names import refs_in
 from apps.indexing.scope import Scope, ScopedSource, visible
 from apps.indexing.statements import Fragment, fetch
 from apps.indexing.stores import get_store
@@ -108,15 +107,7 @@ def _refs(numbers: list[int], word: str) -> list[int]:
         )
     )
     rows.sort(key=lambda row: (-_shared(row[0], word), row[0], row[1], row[2]))
-    refs: dict[int, None] = {}
-    for _, number, block, entries in rows:
-        held = np.frombuffer(entries or b"", ENTRY)
-        named = held[(held["heading"] | held["body"]) > 0]
-        base = number << SLOT_BITS | block << BLOCK_BITS
-        refs.update(dict.fromkeys((named["slot"].astype(np.int64) + base).tolist()))
-        if len(refs) >= MOST_DOCUMENTS:
-            break
-    return list(refs)[:MOST_DOCUMENTS]
+    return refs_in(rows, MOST_DOCUMENTS)
 
 
 def _shared(term: str, word: str) -> int:
