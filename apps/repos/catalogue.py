@@ -48,15 +48,19 @@ def counted(rows: Any, now: datetime.datetime | None = None) -> Any:
     return rows.with_state(now).select_related("owner").annotate(documents_count=statistics.document_count())
 
 
+def narrowed(rows: Any, *, search: str = "", host: str = "") -> Any:
+    """Those with ``search`` in slug or description, on ``host``."""
+    if search:
+        rows = rows.filter(Q(slug__icontains=search) | Q(description__icontains=search))
+    return rows.filter(slug__istartswith=f"{host}/") if host else rows
+
+
 def listed(viewer: Viewer, *, search: str = "", state: str = "", host: str = "", visibility: str = "") -> QuerySet[Any]:
     """Readable repositories, ``counted``."""
     rows: Any = Repository.objects.visible_to(viewer)
     if state:
         rows = rows.in_state(state)
-    if search:
-        rows = rows.filter(Q(slug__icontains=search) | Q(description__icontains=search))
-    if host:
-        rows = rows.filter(slug__istartswith=f"{host}/")
+    rows = narrowed(rows, search=search, host=host)
     if visibility:
         rows = rows.filter(visibility=visibility)
     found: QuerySet[Any] = counted(rows)

@@ -17,6 +17,7 @@ from apps.access.viewers import viewer_of
 from apps.jobs.models import Job
 from apps.jobs.presentation import JobLine
 from apps.repos import presentation
+from apps.repos.catalogue import narrowed
 from apps.repos.lookup import repository_for, with_document_total
 from apps.repos.models import FileState, Repository, RepositoryDocument, RepositoryFile
 from apps.repos.models_code import CodeNode
@@ -77,11 +78,7 @@ def repository_list(request: HttpRequest) -> HttpResponse:
 
 def _narrowed(mine: Any, text: str, host: str, state: str) -> QuerySet[Any]:
     rows = mine.in_state(state) if state in dict(STATES) else mine.with_state()
-    if text:
-        rows = rows.filter(Q(slug__icontains=text) | Q(description__icontains=text))
-    if host:
-        rows = rows.filter(slug__istartswith=f"{host[:200]}/")
-    return with_document_total(rows)
+    return with_document_total(narrowed(rows, search=text, host=host[:200]))
 
 
 @require_safe
