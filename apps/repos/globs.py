@@ -115,3 +115,12 @@ def _bracket(text: str, at: int) -> tuple[str, int]:
 
 def matches_any(path: str, patterns: Iterable[str]) -> bool:
     return any(compile_pattern(pattern).fullmatch(path) for pattern in patterns)
+
+
+def is_glob(path: str) -> bool:
+    return any(sign in path for sign in "*?[")
+
+
+def database_pattern(pattern: str) -> str:
+    """The pattern as a regular expression of PostgreSQL on whole paths."""
+    return f"^(?:{compile_pattern(pattern).pattern})$"

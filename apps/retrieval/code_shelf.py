@@ -10,8 +10,7 @@ import orjson
 
 from apps.indexing.models import EmbeddingProfile
 from apps.indexing.scope import Scope
-from apps.indexing.statements import Fragment, fragment_of
-from apps.repos.models_code import CodeChunk
+from apps.indexing.statements import Fragment
 from apps.retrieval.shelf_values import Candidate, Columns, Found, among, has_vector, sources_of, winner_of
 from apps.retrieval.shelves import repository_ref, repository_states
 from apps.retrieval.values import SourceRef, SymbolRef
@@ -46,8 +45,6 @@ class CodeShelf:
                 )
             )
         if nodes:
-            condition = scope.conditions.get(self.store)
-            allowed = fragment_of(CodeChunk.objects.filter(condition).values("file_id")) if condition else None
             parts.append(
                 Fragment(
                     f"SELECT {_COLUMNS} FROM code_nodes n "  # noqa: S608
@@ -56,9 +53,8 @@ class CodeShelf:
                     "ORDER BY c.section_anchor = n.id::text DESC, "
                     "c.start_line <= n.start_line AND c.end_line >= n.start_line DESC, c.chunk_index "
                     "LIMIT 1) c ON true "
-                    "WHERE n.id = ANY(%s::uuid[]) AND n.repository_id = ANY(%s::uuid[])"
-                    + (f" AND n.file_id IN ({allowed.sql})" if allowed else ""),
-                    (list(nodes), sources_of(scope, self.store), *(allowed.params if allowed else ())),
+                    "WHERE n.id = ANY(%s::uuid[]) AND n.repository_id = ANY(%s::uuid[])",
+                    (list(nodes), sources_of(scope, self.store)),
                 )
             )
         return parts

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
 
 from apps.access.errors import Invalid
 from apps.indexing.stores import Block, ChunkStore
 from apps.repos.discovery import Kind
-from apps.repos.globs import BadPattern, check_pattern, compile_pattern
+from apps.repos.globs import BadPattern, check_pattern, database_pattern, is_glob
+from apps.repos.models_code import CodeNode
 from apps.retrieval.values import Filters
 
 DOC_KINDS = {
@@ -24,7 +27,7 @@ DOC_KINDS = {
 KINDS = ("doc", "collection", "code", "example", "test", "config", "workflow")
 CODE_KINDS = frozenset({"code", "test"})
 _OF_DOCUMENTS = ("tag", "type", "status")
-GLOB_SIGNS = frozenset("*?[")
+_OF_TEST_SYMBOLS = "section_anchor__in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +66,27 @@ def of_documents(condition: Q, store: ChunkStore) -> Q:
     """A condition of :func:`narrow` on the chunks of a store of documents as one on the documents themselves: all that
     is asked is theirs."""
     prefix = f"{store.document_field}__"
+    return _rewritten(condition, lambda name, value: (name.removeprefix(prefix), value))
+
+
+def of_symbols(condition: Q) -> Q:
+    """A condition of :func:`narrow` on the chunks of code as one on symbols."""
+    return _rewritten(condition, lambda name, value: ("test", True) if name == _OF_TEST_SYMBOLS else (name, value))
+
+
+def _rewritten(condition: Q, change: Callable[[str, Any], tuple[str, Any]]) -> Q:
     made = Q(_connector=condition.connector, _negated=condition.negated)
-    for child in condition.children:
-        part = of_documents(child, store) if isinstance(child, Q) else (child[0].removeprefix(prefix), child[1])  # type: ignore[index]
-        made.children.append(part)
+    made.children += [
+        _rewritten(child, change) if isinstance(child, Q) else change(*child)  # type: ignore[misc]
+        for child in condition.children
+    ]
     return made
 
 
 def _of_path(path: str, field: str) -> Q:
     if not path:
         return Q()
-    if GLOB_SIGNS & set(path):
+    if is_glob(path):
         return Q(**{f"{field}__regex": _glob(path)})
     return Q(**{f"{field}__startswith": path.lstrip("/")})
 
@@ -83,12 +96,18 @@ def _of_code(filters: Filters) -> Q:
     if filters.language:
         condition &= Q(file__language=filters.language.lower())
     if len(filters.kinds & CODE_KINDS) == 1:
-        condition &= Q(file__test="test" in filters.kinds)
+        condition &= _of_tests() if "test" in filters.kinds else ~_of_tests()
     # A file that no sync has dated yet is as old as the synced commit at most.
     for comparison, moment in _moments(filters):
         undated = Q(file__committed_at=None, **{f"repository__committed_at__{comparison}": moment})
         condition &= Q(**{f"file__committed_at__{comparison}": moment}) | undated
     return condition
+
+
+def _of_tests() -> Q:
+    """Tests are whole files, and symbols among others: a chunk bears the id of its symbol as its anchor."""
+    symbols = CodeNode.objects.filter(test=True).annotate(anchor=Cast("pk", TextField()))
+    return Q(file__test=True) | Q(**{_OF_TEST_SYMBOLS: symbols.values("anchor")})
 
 
 def _of_store(filters: Filters, store: ChunkStore) -> Q:
@@ -124,7 +143,7 @@ def _glob(pattern: str) -> str:
         check_pattern(pattern)
     except BadPattern as error:
         raise Invalid(f"The path filter cannot be used: {error}.", field="path") from None
-    return f"^(?:{compile_pattern(pattern).pattern})$"
+    return database_pattern(pattern)
 
 
 def _midnight(day: datetime.date) -> datetime.datetime:

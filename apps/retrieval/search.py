@@ -76,7 +76,7 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
     filled = [scope for scope in scopes if sum(source.chunks for source in scope.sources)]
     if not filled:
         return _empty(emptiness.without_text(viewer, question), question, begun)
-    asked = run_blocks(filled, question.query, viewer=viewer, filters=question.filters)
+    asked = run_blocks(filled, question.query, viewer=viewer)
     if all(streams.terms.only_common_words and not streams.names.rows for streams in asked):
         return _empty(emptiness.only_common_words(question), question, begun)
     absent = _absent(asked)

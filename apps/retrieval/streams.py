@@ -20,9 +20,12 @@ from apps.indexing.questions import Question as Terms
 from apps.indexing.questions import ask
 from apps.indexing.scope import Allowed
 from apps.indexing.scoring import idf
-from apps.indexing.statements import Fragment, beginning_with, fetch, union
+from apps.indexing.statements import Fragment, beginning_with, fetch, fragment_of, union
 from apps.repos.code import searching as symbols
-from apps.retrieval.values import Degraded, Filters
+from apps.repos.models_code import CodeNode
+from apps.repos.stores import CODE_STORE
+from apps.retrieval.filters import of_symbols
+from apps.retrieval.values import Degraded
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
@@ -83,7 +86,6 @@ def run_blocks(
     query: str,
     *,
     viewer: Viewer | None = None,
-    filters: Filters | None = None,
     only: Mode = "hybrid",
     profile: EmbeddingProfile | None = None,
 ) -> list[Streams]:
@@ -130,7 +132,7 @@ def run_blocks(
             _one_by_one(streams, limit)
     for streams in blocks:
         if streams.block == "code" and viewer is not None:
-            _ask_symbols(streams, query, viewer, filters or Filters())
+            _ask_symbols(streams, query, viewer)
         full = streams.lexical is not None and len(streams.lexical.refs) >= limit
         streams.capped = full or len(streams.dense) >= limit or len(streams.symbols) >= symbols.MOST
     return blocks
@@ -195,23 +197,31 @@ def _rank(streams: Streams, rows: Sequence[tuple[Any, ...]], limit: int, only: M
         streams.lexical = lexical.backend().rank(streams.scope, streams.terms, rows, limit)
 
 
-def _ask_symbols(streams: Streams, query: str, viewer: Viewer, filters: Filters) -> None:
+def _ask_symbols(streams: Streams, query: str, viewer: Viewer) -> None:
     """The symbol stream: nothing is asked for a natural question (``retrieval.md`` 5.1), nor where no code is."""
-    if not any(source.chunks for source in streams.scope.sources):
+    scope = streams.scope
+    if not any(source.chunks for source in scope.sources):
         return
-    small = frozenset().union(*(stop_words(language) for language in streams.scope.languages))
+    small = frozenset().union(*(stop_words(language) for language in scope.languages))
     try:
         with transaction.atomic():
             streams.symbols = symbols.search(
                 viewer=viewer,
                 query=query,
-                repositories={source.id for source in streams.scope.sources},
-                language=filters.language.lower(),
-                path=filters.path.lstrip("/"),
+                repositories={source.id for source in scope.sources},
+                among=_among(scope),
                 small=small,
             )
     except DatabaseError as error:
         streams.degraded.append(Degraded("symbol", type(error).__name__))
+
+
+def _among(scope: Scope) -> Fragment | None:
+    """The symbols that the conditions on code leave; None where there is no condition."""
+    condition = scope.conditions.get(CODE_STORE.name)
+    if condition is None:
+        return None
+    return fragment_of(CodeNode.objects.filter(of_symbols(condition)).values("pk"))
 
 
 def _one_by_one(streams: Streams, limit: int) -> None:

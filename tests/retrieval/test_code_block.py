@@ -215,6 +215,38 @@ def test_retrieval_fact_75_code_is_as_old_as_the_commit_that_changed_it(kit: Any
     assert "widget.resize_widget" not in found(until=day)
 
 
+def test_retrieval_10_1_filters_narrow_symbols_before_the_cut(kit: Any) -> None:
+    many = "".join(f"def handle_{number:03}(): ...\n" for number in range(320))
+    ask = kit({"src/many.py": many, "src/old.py": "def handle_parts_of_old_times(): ...\n"})
+    CodeFile.objects.filter(path="src/many.py").update(committed_at=datetime.datetime(2026, 5, 4, tzinfo=datetime.UTC))
+
+    def named(query: str, **filters: Any) -> list[str]:
+        hits = in_block(ask(query, mode="code", filters=Filters(**filters)), "code")
+        return [hit.symbol.name for hit in hits if hit.streams["symbol"].rank]
+
+    assert len(named("handle", since=datetime.date(2026, 5, 4))) == 10
+    # Three hundred names are shorter, so the one that is left came after the cut.
+    assert "handle_parts_of_old_times" not in named("handle")
+    old = datetime.date(2025, 1, 1)
+    assert named("handle", until=old) == ["handle_parts_of_old_times"]
+    assert named("handle_prats_of_old", until=old) == ["handle_parts_of_old_times"]
+    assert named("handle", path="**/o*.py") == ["handle_parts_of_old_times"]
+
+
+def test_retrieval_10_1_kind_test_is_what_hits_call_so(kit: Any) -> None:
+    ask = kit({"src/wall.py": "def test_wall(): ...\n\n\ndef wall(): ...\n", "tests/wall.py": "def walled(): ...\n"})
+
+    def found(**filters: Any) -> set[tuple[str, str]]:
+        hits = ask("wall", mode="code", filters=Filters(**filters)).hits
+        return {(hit.symbol.name, hit.kind) for hit in hits if hit.symbol}
+
+    both = found()
+    assert {("test_wall", "test"), ("wall", "code"), ("walled", "test")} <= both
+    assert found(kinds=frozenset({"test"})) == {one for one in both if one[1] == "test"}
+    assert found(kinds=frozenset({"code"})) == {one for one in both if one[1] == "code"}
+    assert found(kinds=frozenset({"code", "test"})) == both
+
+
 def test_retrieval_8_2_hits_bring_what_is_around_them(kit: Any, tmp_path: Path, signed_in: Any) -> None:
     files = {
         "docs/beast.md": "# Quagga\n\nThe quagga is served by `Server` and by `resize_widget`.\n",

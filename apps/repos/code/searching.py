@@ -17,7 +17,7 @@ from apps.access.compiled import readable_ids
 from apps.access.viewers import Viewer
 from apps.indexing.statements import Fragment, fetch, numbers_text
 from apps.repos.code.alike import alike
-from apps.repos.globs import matches_any
+from apps.repos.globs import database_pattern, is_glob
 from apps.repos.models import Repository
 from apps.symbols.names import PREFIX, group_key, inner_trigrams, joined, segments
 
@@ -85,13 +85,15 @@ def search(
     kind: str = "",
     language: str = "",
     path: str = "",
+    among: Fragment | None = None,
     limit: int = MOST,
     small: Collection[str] = (),
     whole: bool | None = None,
 ) -> list[Found]:
     """The symbols that ``query`` names, at most ``limit`` (300), in a total order.
 
-    ``path`` is a prefix, or a glob; ``whole`` asks for the whole query whatever its length. Never raises for input.
+    ``path`` is a prefix, or a glob; ``among`` a SELECT of the ids of those that may be found; ``whole`` asks for the
+    whole query whatever its length. Never raises for input.
     """
     wanted = [name for name in asked_for(query[:2000].replace("\0", " "), small=small, whole=whole) if name]
     if not wanted:
@@ -105,31 +107,28 @@ def search(
             f"SELECT r.id FROM ({scope.sql}) AS r (id) WHERE r.id = ANY(%s::uuid[])",  # noqa: S608 - Django's own SQL
             (*scope.params, list(repositories)),
         )
-    where = _where(scope, kind, language, path)
+    where = _where(scope, kind, language, path, among)
     limit = min(limit, MOST)
-    cut = MOST * 4 if _is_glob(path) else limit
-    found = _named(where, wanted, cut)
+    found = _named(where, wanted, limit)
     if len(found) < limit and not any(one.evidence >= SURE for one in found):
         known = {one.node_id for one in found}
-        found += [one for one in _resembling(where, scope, wanted, cut) if one.node_id not in known]
-    if _is_glob(path):
-        found = [one for one in found if matches_any(one.path, [path])]
+        found += [one for one in _resembling(where, scope, wanted, limit) if one.node_id not in known]
     return found[:limit]
 
 
-def _is_glob(path: str) -> bool:
-    return any(character in path for character in "*?[")
-
-
-def _where(scope: Fragment, kind: str, language: str, path: str) -> Fragment:
+def _where(scope: Fragment, kind: str, language: str, path: str, among: Fragment | None) -> Fragment:
     """The rows that may be found at all. SECURITY: every statement here joins its conditions to this one."""
     sql, params = f"n.repository_id IN ({scope.sql})", scope.params
     if kind:
         sql, params = f"{sql} AND n.kind = %s::text", (*params, kind)
     if language:
         sql, params = f"{sql} AND n.language = %s::text", (*params, language)
-    if path and not _is_glob(path):
+    if is_glob(path):
+        sql, params = f"{sql} AND f.path ~ %s::text", (*params, database_pattern(path))
+    elif path:
         sql, params = f"{sql} AND starts_with(f.path, %s::text)", (*params, path)
+    if among is not None:
+        sql, params = f"{sql} AND n.id IN ({among.sql})", (*params, *among.params)
     return Fragment(sql, params)
 
 
