@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Count, Exists, OuterRef, Q
 from django.urls import reverse
 from django.utils import timezone
@@ -16,18 +17,22 @@ from apps.access import rules
 from apps.access.models import ApiToken, TokenScope, User
 from apps.access.sources import Source, source_models
 from apps.collections.models import Collection, Document
-from apps.jobs.models import Job
+from apps.jobs.models import Job, Status
 from apps.jobs.presentation import JobLine
 from apps.jobs.sweep import LATE_SECONDS, last_sweep
 from apps.repos.lookup import with_document_total
 from apps.repos.models import Repository
+from cograph_site.samples import CANONICAL, GUIDES
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
 
 CARDS = 12
 """Cards of each kind; the rest is on the list of that kind."""
+LISTS = {Repository.kind: "repos:list", Collection.kind: "collections:list"}
 LATEST = 8
+TOLD = ("sync", "upload")
+"""Kinds that change what can be read. The others follow from them, and are told of when they fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +49,11 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Group:
+    """Cards of one kind; ``more``: where the rest of them is listed, empty when all are here."""
+
     title: str
     cards: list[Card]
-    more: bool
+    more: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +68,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What an administrator looks at first. Counts of the last seven days."""
+    """What an administrator looks at first. Counts of the last seven days.
+
+    ``unembedded``: sources whose vectors are being computed, or could not be; None where no embedder serves.
+    """
 
     failed: int
     stale: int
     waiting: int
+    unembedded: int | None
     swept_at: datetime.datetime | None
 
     @property
@@ -75,12 +86,12 @@ class Health:
 
 def first_steps(user: User, *, searched: bool) -> list[Step]:
     """What to do in a new portal, for its administrator; empty once all is done. One query."""
-    samples = Repository.objects.filter(slug="local/cograph/docs")
+    samples = Repository.objects.filter(slug=GUIDES)
     [(repository, document, agent)] = (
         User.objects.filter(pk=user.pk)
         .annotate(
             repository=Exists(Repository.objects.live().exclude(pk__in=samples.values("pk"))),
-            document=Exists(Document.objects.filter(uploaded_by__isnull=False)),
+            document=Exists(Document.objects.filter(uploaded_by__isnull=False).exclude(collection__name=CANONICAL)),
             agent=Exists(ApiToken.objects.filter(scopes__contains=[TokenScope.MCP])),
         )
         .values_list("repository", "document", "agent")
@@ -99,7 +110,7 @@ def first_steps(user: User, *, searched: bool) -> list[Step]:
             repository,
         ),
         Step("Upload a document", "Make a collection and drop markdown into it.", "/docs", document),
-        Step("Connect an agent", "Make a token with the scope mcp.", reverse("access:tokens"), agent),
+        Step("Connect an agent", "Make a token for it and copy its configuration.", reverse("connect"), agent),
     ]
     return [] if all(step.done for step in steps) else steps
 
@@ -109,7 +120,7 @@ def home_values(viewer: Viewer, *, searched: bool = False) -> dict[str, Any]:
     jobs = Job.objects.visible_to(viewer)
     latest = list(
         jobs.finished()
-        .exclude(kind__in=("retention", "project_document"))
+        .filter(Q(kind__in=TOLD) | Q(status=Status.ERROR))
         .select_related("requested_by")
         .order_by("-finished_at", "id")[:LATEST]
     )
@@ -122,7 +133,8 @@ def home_values(viewer: Viewer, *, searched: bool = False) -> dict[str, Any]:
         known |= {(model.kind, source.pk): source for source in rows}
         newest = [source for source in rows if source.is_newest]  # type: ignore[attr-defined]
         cards = [_card(source, live) for source in newest[:CARDS]]
-        groups.append(Group(str(model._meta.verbose_name_plural).capitalize(), cards, len(newest) > CARDS))
+        more = reverse(LISTS[model.kind]) if len(newest) > CARDS else ""
+        groups.append(Group(str(model._meta.verbose_name_plural).capitalize(), cards, more))
     administrator = rules.is_administrator(viewer)
     return {
         "groups": groups,
@@ -171,14 +183,19 @@ def _card(source: Source, live: Mapping[tuple[str, UUID | None], Job]) -> Card:
 
 
 def _health(viewer: Viewer) -> Health:
-    since = timezone.now() - datetime.timedelta(days=7)
+    failed = Q(status=Status.ERROR, finished_at__gt=timezone.now() - datetime.timedelta(days=7))
+    live = Q(status__in=(Status.QUEUED, Status.RUNNING))
     counts = Job.objects.visible_to(viewer).aggregate(
-        failed=Count("pk", filter=Q(status="error", finished_at__gt=since)),
-        waiting=Count("pk", filter=Q(status="queued")),
+        failed=Count("pk", filter=failed),
+        waiting=Count("pk", filter=Q(status=Status.QUEUED)),
+        # Every source without all of its vectors has such a job: counting the vectors would take a walk over them all.
+        unembedded=Count("source_id", filter=Q(kind="embed") & (live | failed), distinct=True),
     )
+    serves = settings.COGRAPH.embedding.backend != "none"
     return Health(
         failed=counts["failed"],
         waiting=counts["waiting"],
+        unembedded=counts["unembedded"] if serves else None,
         stale=Repository.objects.visible_to(viewer).in_state("stale").count(),
         swept_at=last_sweep(),
     )

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from apps.access.viewers import Viewer
 
 MOST_SOURCES = 50
+FILTERS = ("type", "edge", "status", "provenance", "weight", "inferred")
+"""Of the state, what stands in the fold of narrow screens."""
 NEARBY_NODES = 20
 """Nodes of the small picture on a document page."""
 
@@ -113,6 +115,7 @@ def _page(request: HttpRequest, viewer: Viewer, source: Source, kind: str, heade
         "problem": problem,
         "candidates": candidates if len(candidates) > 1 else [],
         "state": {name: params.get(name, "") for name in STATE},
+        "narrowed": sum(bool(params.get(name)) for name in FILTERS),
         "q": params.get("q", ""),
         "depth": depth_of(params),
         "types": NODE_TYPES,

@@ -251,3 +251,11 @@ def test_related_collections_of_a_repository(world: Any, synced: Callable[..., R
     whole = world.client("otto").get(address).content.decode()
     assert "<h1>Related collections</h1>" in whole and "Secret" not in whole
     assert f'hx-get="{address}"' in world.client("otto").get(repository.get_absolute_url()).content.decode()
+
+
+def test_portal_rule_6_filters_fold_on_narrow_screens_and_say_how_many_are_set(world: Any) -> None:
+    address = f"/graph/repo/{world.public.slug}"
+    body = world.client("otto").get(address).content.decode()
+    assert '<details class="fold"><summary>Filters</summary>' in body
+    body = world.client("otto").get(f"{address}?type=module&weight=0.5").content.decode()
+    assert "<summary>Filters (2 set)</summary>" in body
