@@ -40,6 +40,9 @@ class Source(models.Model):
     """Right that switching between public and private takes."""
     delete_right: ClassVar[Right] = Right.MANAGE
 
+    label_field: ClassVar[str]
+    """Column of ``label``."""
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"

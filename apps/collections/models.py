@@ -75,6 +75,8 @@ class Collection(Source):
             ),
         ]
 
+    label_field = "name"
+
     @property
     def label(self) -> str:
         return self.name

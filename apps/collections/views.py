@@ -82,7 +82,7 @@ _LATEST: ReadableRows[Job] = ReadableRows(
     lambda viewer, id: (
         Job.objects.visible_to(viewer)
         .of_source(Collection.kind, id)
-        .exclude(kind="project_document")  # one for each page of an upload: the list of jobs has them
+        .unfolded()
         .select_related("requested_by")
         .order_by("-created_at", "id")[:LATEST_JOBS]
     ),

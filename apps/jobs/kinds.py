@@ -55,6 +55,7 @@ class JobKind:
                not only at its last success, or a failing source is due every minute
     prune      this room's part of ``retention``; called in batches until it returns 0
     payload_ready   whether what the job needs to run again is still there; False: retry answers 409 payload_expired
+    folded     one of the many small parts of another job: lists leave it out unless it failed or is asked for
     """
 
     name: str
@@ -68,6 +69,7 @@ class JobKind:
     every: timedelta | Callable[[datetime], Iterable[Due]] | None = None
     prune: Callable[[datetime], int] | None = None
     payload_ready: Callable[[Job], bool] | None = None
+    folded: bool = False
 
 
 _KINDS: dict[tuple[str, str], JobKind] = {}
@@ -130,6 +132,10 @@ def followers(name: str, source_kind: str) -> list[JobKind]:
 def all_kinds() -> list[JobKind]:
     """Each registered kind once."""
     return list(dict.fromkeys(_KINDS.values()))
+
+
+def folded_kinds() -> list[str]:
+    return sorted({kind.name for kind in _KINDS.values() if kind.folded})
 
 
 def kind_names() -> list[str]:

@@ -138,10 +138,18 @@ def _readable(model: type[Source]) -> ReadableRows[Source]:
 
 
 def source_of(job: Job, viewer: Viewer) -> Source | None:
-    if job.source_id is None:
-        return None
+    return _found(job.source_kind, job.source_id, viewer) if job.source_id is not None else None
+
+
+def label_of(kind: str, id: UUID, viewer: Viewer) -> str:
+    """What people call a source; empty when it is hidden or gone."""
+    source = _found(kind, id, viewer)
+    return source.label if source is not None else ""
+
+
+def _found(kind: str, id: UUID, viewer: Viewer) -> Source | None:
     try:
-        return find_source(job.source_kind, job.source_id, viewer)
+        return find_source(kind, id, viewer)
     except NotFound:
         return None
 

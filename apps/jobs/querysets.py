@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from django.db import models
+from django.db.models import Q
 
 from apps.access.querysets import SourceKeyQuerySet
+from apps.jobs.kinds import folded_kinds
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
@@ -25,6 +27,10 @@ class JobQuerySet(SourceKeyQuerySet["Job"]):
 
     def of_source(self, kind: str, source_id: UUID) -> Self:
         return self.filter(source_kind=kind, source_id=source_id)
+
+    def unfolded(self) -> Self:
+        """Without the small parts of other jobs, unless they failed."""
+        return self.exclude(Q(kind__in=folded_kinds()) & ~Q(status="error"))
 
     def same_object(self, job: Job) -> Self:
         """Every job, live or not, of the same kind about the same object."""

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.access.compiled import ReadableList
 from apps.access.errors import Conflict, NotFound, Throttled
 from apps.access.pages import answer, paged, wants_fragment
+from apps.access.sources import source_models
 from apps.access.viewers import Viewer, viewer_of
 from apps.jobs import control, presentation
 from apps.jobs.kinds import kind_names
@@ -44,39 +45,57 @@ STATE_FILTERS: dict[str, Q] = {
 
 
 _ALL: ReadableList[Job] = ReadableList(
-    lambda viewer: Job.objects.visible_to(viewer).select_related("requested_by").order_by("-created_at", "id")
+    lambda viewer: (
+        Job.objects.visible_to(viewer).unfolded().select_related("requested_by").order_by("-created_at", "id")
+    )
 )
 
 
 @require_safe
 def job_list(request: HttpRequest, source_kind: str = "") -> HttpResponse:
-    """All jobs that the viewer may see, newest first; those of one kind of source when ``source_kind`` is given."""
+    """All jobs that the viewer may see, newest first; those of one kind of source when ``source_kind`` is given.
+
+    Jobs that are small parts of others are folded, unless one failed or their kind is asked for.
+    """
     viewer = viewer_of(request)
     state, kind, source = (request.GET.get(name, "") for name in ("state", "kind", "source"))
+    about = request.GET.get("about", "").replace("\0", " ").strip()[:200]
     rows = Job.objects.visible_to(viewer).select_related("requested_by")
     if source_kind:
         rows = rows.filter(source_kind=source_kind)
     if state in STATE_FILTERS:
         rows = rows.filter(STATE_FILTERS[state])
-    if kind:
-        rows = rows.filter(kind=kind[:40])
+    rows = rows.filter(kind=kind[:40]) if kind else rows.unfolded()
+    if about:
+        rows = rows.filter(_of_sources_called(about, viewer))
     if key := _source_key(source):
         rows = rows.filter(source_kind=key[0], source_id=key[1])
-    filtered = bool(state or kind or source)
+    filtered = bool(state or kind or source or about)
     whole: Any = rows.order_by("-created_at", "id")
     page = paged(whole if filtered or source_kind else _ALL.of(viewer), request)
     context = {
         "page": page,
         "lines": presentation.lines(page.object_list, viewer),
+        "is_live": any(job.is_live for job in page.object_list),
         "states": STATES,
         "kinds": [(name, presentation.kind_words(name)) for name in kind_names()],
         "state": state,
         "kind": kind,
         "source": source,
+        "named": presentation.label_of(*key, viewer) if key else "",
+        "about": about,
         "source_kind": source_kind,
         "filtered": filtered,
     }
     return answer(request, "jobs/list.html", context, fragment="jobs/_list.html")
+
+
+def _of_sources_called(text: str, viewer: Viewer) -> Q:
+    found = Q(pk__in=())
+    for model in source_models():
+        called = model.objects.visible_to(viewer).filter(**{f"{model.label_field}__icontains": text})
+        found |= Q(source_kind=model.kind, source_id__in=called.values("pk"))
+    return found
 
 
 def _source_key(value: str) -> tuple[str, UUID] | None:

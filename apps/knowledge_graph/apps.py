@@ -26,6 +26,7 @@ class KnowledgeGraphConfig(AppConfig):
                 sources=sources,
                 deadline=tasks.DOCUMENT_DEADLINE,
                 waits=tasks.waits,
+                folded=True,
             )
         )
         register_kind(JobKind(name=tasks.PROJECT_GRAPH, run=tasks.project_graph, sources=sources, every=tasks.outdated))

@@ -151,6 +151,8 @@ class Repository(Source):
     def get_absolute_url(self) -> str:
         return f"/repos/{self.slug}"
 
+    label_field = "slug"
+
     @property
     def label(self) -> str:
         return self.slug

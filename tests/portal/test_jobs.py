@@ -117,3 +117,43 @@ def test_portal_fact_25_nothing_taken_is_no_success(world: Any, jobs: Callable[.
     assert "docs/a.md" in body
     assert "done with warnings" in body
     assert "success" not in body
+
+
+def test_portal_rule_26_lists_filter_by_the_name_of_a_source(world: Any, jobs: Callable[..., Job]) -> None:
+    jobs(world.public)
+    jobs(world.private)
+    ada, otto = world.client("ada"), world.client("otto")
+
+    def listed(client: Any, query: str) -> str:
+        body: str = client.get(f"/jobs?{query}").content.decode()
+        return body.partition('id="cg-jobs"')[2]
+
+    assert world.private.slug in listed(ada, "about=secret-PLANS")
+    assert world.public.slug not in listed(ada, "about=secret-PLANS")
+    assert "No job matches" in listed(otto, "about=secret")
+    whole = ada.get(f"/jobs?source=repository:{world.public.pk}&state=done").content.decode()
+    assert f'href="?state=done">{world.public.slug} ' in whole, "the filter by one source says its name and can go"
+    hidden = otto.get(f"/jobs?source=repository:{world.private.pk}").content.decode()
+    assert world.private.slug not in hidden
+
+
+def test_access_rule_35_jobs_of_single_pages_are_folded_unless_they_fail(world: Any, jobs: Callable[..., Job]) -> None:
+    client = world.client("ada")
+    rows = {status: jobs(world.public, kind="project_document", status=status) for status in ("success", "queued")}
+    rows["error"] = jobs(world.public, kind="project_document", status="error")
+    for address, shown in (
+        ("/jobs", {"error"}),
+        ("/jobs?state=queued", set()),
+        ("/jobs?kind=project_document", {"success", "queued", "error"}),
+    ):
+        body = client.get(address).content.decode()
+        assert {status for status, job in rows.items() if str(job.pk) in body} == shown
+
+
+def test_portal_rule_28_a_list_follows_what_runs_and_rests_afterwards(world: Any, jobs: Callable[..., Job]) -> None:
+    client = world.client("ada")
+    polls = 'href="/jobs?state=running" data-polls hx-get="/jobs?state=running"'
+    assert "data-polls" not in client.get("/jobs").content.decode().partition('id="cg-jobs"')[2]
+    jobs(world.public, kind="embed", status="running")
+    assert polls in client.get("/jobs?state=running").content.decode()
+    assert polls in client.get("/jobs?state=running", headers=HTMX).content.decode()
