@@ -74,6 +74,7 @@ class Retrieval:
     # The constants of ranking (``retrieval.md`` 3.1, 7.2 to 7.5).
     bm25_k1: float = 1.2
     body_b: float = 0.75
+    body_length_most: float = 4.0
     heading_weight: float = 2.0
     heading_b: float = 0.3
     path_weight: float = 0.5
@@ -302,6 +303,7 @@ _BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
         "candidates": (100, 300),
         "bm25_k1": (0.01, 10),
         "body_b": (0, 0.99),
+        "body_length_most": (1, 1000),
         "heading_weight": (0, 100),
         "heading_b": (0, 0.99),
         "path_weight": (0, 100),

@@ -147,7 +147,8 @@ class PostgresLexical:
 
     def rank(self, scope: Scope, question: Question, rows: Sequence[tuple[Any, ...]], limit: int) -> LexicalResult:
         """Scores every chunk of scope that holds a term; see the module for the formula."""
-        space = Space.of(next(((head, data) for kind, _, _, head, data in rows if kind == "s"), (None, None)))
+        counted = next(((head, data) for kind, _, _, head, data in rows if kind == "s"), (None, None))
+        space = Space.of(counted, scope.block)
         held = [
             (question.terms[language][term], language, head, data)
             for kind, language, term, head, data in rows

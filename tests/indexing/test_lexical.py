@@ -157,6 +157,17 @@ def test_retrieval_fact_14_saturation_and_length(tf, length, factor):
     assert score == pytest.approx(idf(40, 1) * factor, abs=2e-4)
 
 
+def test_the_one_long_page_among_short_ones_is_found_by_its_rare_words():
+    shelf = a_shelf()
+    put(shelf, "long", cut("plain " * 300 + "boiler vented " + "plain " * 300))
+    for n in range(40):
+        put(shelf, f"n{n}", cut("other words " * 8 + "many " * (n < 4)))
+    [(first, score), *others] = found("how many boiler vented")
+    assert (first, len(others)) == ("long", 4)
+    # Two words of one chunk in 41, counted as in a body of four average lengths.
+    assert score == pytest.approx(2 * idf(41, 1) * 0.4490, abs=2e-4)
+
+
 @pytest.mark.parametrize(
     ("average", "reference"), [(34.5, 32), (60, 64), (100, 90.5), (109.9, 128), (147.8, 128), (0, 1), (0.4, 1)]
 )
