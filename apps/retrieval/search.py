@@ -110,6 +110,7 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
         total=total,
         capped=any(block.streams.capped for block in blocks),
         next_cursor=write_cursor([end], viewer=viewer, question=bound) if more else None,
+        previous_cursor=_before(start, question, viewer, bound),
         facets=facets_of([block.fused.order for block in blocks], question.filters, question.sources),
         degraded=tuple(one for streams in asked for one in streams.degraded),
         absent_words=tuple(absent),
@@ -172,6 +173,11 @@ def _bound_to(question: Question, scopes: Sequence[Scope], streams: Streams, *, 
 def _start(question: Question, viewer: Viewer, bound: Mapping[str, Any]) -> int:
     position = read_cursor(question.cursor or "", viewer=viewer, question=bound)
     return int(position[0]) if position else 0
+
+
+def _before(start: int, question: Question, viewer: Viewer, bound: Mapping[str, Any]) -> str | None:
+    """The cursor of the page before; the first page has none."""
+    return write_cursor([start - question.limit], viewer=viewer, question=bound) if start > question.limit else None
 
 
 def _empty(answer: Answer, question: Question, begun: float) -> Answer:

@@ -256,6 +256,8 @@ class Answer:
     capped: bool
     """A stream reached its limit of candidates, so that more may exist."""
     next_cursor: str | None
+    previous_cursor: str | None = None
+    """None on the first two pages: the second leads back to the address without a cursor."""
     facets: tuple[Facet, ...] = ()
     degraded: tuple[Degraded, ...] = ()
     empty: Empty | None = None

@@ -16,6 +16,7 @@ from apps.retrieval.asking import question_of
 from apps.retrieval.chunk_reading import ChunkGone
 from apps.retrieval.evaluation.marks import offered
 from apps.retrieval.models import Door
+from apps.retrieval.near_symbols import Spelling, spellings
 from apps.retrieval.passages import passage_for
 from apps.retrieval.search import search
 from apps.retrieval.values import Answer
@@ -30,6 +31,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     viewer = viewer_of(request)
     params = request.GET
     query = params.get("q", "").strip()
+    near: list[Spelling] = []
     fragment = wants_fragment(request)
     found: Answer | None = None
     problem = ""
@@ -40,6 +42,8 @@ def search_page(request: HttpRequest) -> HttpResponse:
                 by=request.user, door=Door.PAGE, tool="search", query=query, named=question.sources
             ) as note:
                 found = search(viewer=viewer, question=question)
+                if found.empty is not None:
+                    near = spellings(viewer, question, found.absent_words or found.empty.words)
                 note.answered((hit.source.kind, hit.source.id) for hit in found.hits)
         except BadRequest:
             # The sources have changed since the page before: begin at the first page.
@@ -49,6 +53,9 @@ def search_page(request: HttpRequest) -> HttpResponse:
     if found is not None and found.hits and SEARCHED not in request.session:
         request.session[SEARCHED] = True
     context = _values(request, found, problem, fragment=fragment)
+    context["spellings"] = [
+        {"name": one.name, "href": request.path + presentation.address(params, q=one.query)} for one in near
+    ]
     response = answer(request, "retrieval/search.html", context, fragment="retrieval/_results.html")
     if fragment:
         response["HX-Replace-Url"] = request.path + presentation.address(params)
@@ -74,7 +81,11 @@ def _values(request: HttpRequest, found: Answer | None, problem: str, *, fragmen
         "unfiltered": presentation.address(params, **dict.fromkeys(presentation.FILTERS)),
         "kept": presentation.kept(params),
         "profile": found.profile if found else "",
-        "previous_page": presentation.address(params) if params.get("cursor") else "",
+        "previous_page": presentation.page_address(params, found.previous_cursor)
+        if found and found.previous_cursor
+        else presentation.address(params)
+        if params.get("cursor")
+        else "",
         "next_page": presentation.page_address(params, found.next_cursor) if found and found.next_cursor else "",
         "is_fragment": fragment,
     }

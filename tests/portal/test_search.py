@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -302,3 +303,39 @@ def test_portal_fact_10_why_not(world: Any, synced: Callable[..., Repository]) -
     assert "at place <strong>" in whole
     assert len(re.findall(r"<h1\b", whole)) == 1
     assert client.get("/search/why-not").status_code == 200
+
+
+def test_portal_rule_19_spelling_by_symbol_names_that_the_reader_may_see(
+    world: Any, synced: Callable[..., Repository]
+) -> None:
+    synced(files={"src/keys.py": "def rotate_backup_keys() -> None:\n    pass\n"})
+    synced("secrets", "private", {"src/secret.py": "def rotate_backup_keyz() -> None:\n    pass\n"})
+    question = "/search?q=xylophone+marimba+zebras+rotate_backupkeyz&kind=doc"
+    body = world.client("otto").get(question).content.decode()
+    assert "Did you mean" in body
+    better = "/search?kind=doc&amp;q=xylophone+marimba+zebras+rotate_backup_keys"
+    assert f'<a href="{better}"><code>rotate_backup_keys</code></a>' in body
+    assert "rotate_backup_keyz" not in body
+    assert "rotate_backup_keyz" in world.client("ada").get(question).content.decode()
+    elsewhere = Repository.objects.get(slug=world.public.slug).pk
+    assert "Did you mean" not in world.client("otto").get(f"{question}&source=repository:{elsewhere}").content.decode()
+
+
+def test_portal_rule_7_previous_page_is_the_page_before(world: Any, synced: Callable[..., Repository]) -> None:
+    synced(files={f"docs/many/{number:03}.md": f"# Zebra {number}\n\nzebra\n" for number in range(60)})
+    client = world.client("otto")
+
+    def turned(address: str, rel: str) -> str:
+        found = re.search(rf'rel="{rel}" href="([^"]+)"', client.get(address).content.decode())
+        assert found, f"{address} has no page {rel}"
+        return f"/search{html.unescape(found[1])}"
+
+    first = "/search?q=zebra"
+    second = turned(first, "next")
+    third = turned(second, "next")
+    assert rows_of(client, turned(third, "prev")) == rows_of(client, second) != rows_of(client, first)
+    assert rows_of(client, turned(second, "prev")) == rows_of(client, first)
+
+
+def rows_of(client: Any, address: str) -> list[str]:
+    return re.findall(r'href="(/repos/[^"]+/docs/[^"]+)"', client.get(address).content.decode())
