@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
+from uuid import UUID
+
+from django.db.models import F
 
 from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning, told_of
 from apps.indexing.findings import Finder, Finding, register_finder
+from apps.indexing.statements import gathered
 from apps.repos.models import (
     LinkState,
     Repository,
@@ -31,30 +35,32 @@ def register() -> None:
 def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
     """Findings in the reader's scope; what a link leads to stays within its repository, so nothing hidden shows."""
     own: Any = RepositoryDocumentLink.objects.visible_to(viewer).filter(repository=source.pk, state__in=FAULTS)
-    rows = list(
-        own.order_by("document__path", "id").values_list(
-            "document_id", "document__path", "href", "path", "lines", "state", "candidates", "suggestion"
-        )
+    moves: Any = RepositoryDocumentRedirect.objects.visible_to(viewer).filter(
+        repository=source.pk, document__isnull=False
     )
+    rows, redirects = gathered(
+        own.order_by("document__path", "id").values(*_LINK, "document_id", place=F("document__path")),
+        moves.values("path", now=F("document__path")),
+    )
+    moved = {row["path"]: row["now"] for row in redirects}
     documents = RepositoryDocument.objects.visible_to(viewer).filter(repository=source.pk)
-    texts: dict[Any, str] = {}
-    for pk, path, warnings, text in told_of(documents, {row[0] for row in rows}, "path"):
+    texts: dict[UUID, str] = {}
+    for pk, path, warnings, text in told_of(documents, {UUID(row["document_id"]) for row in rows}, "path"):
         texts[pk] = text
         for warning in warnings:
             yield of_warning(warning, path, pk)
-    yield from _links(viewer, source, rows, texts)
+    yield from _links(rows, texts, moved)
 
 
-def _links(viewer: Viewer, source: Source, rows: list[Any], texts: dict[Any, str]) -> Iterator[Finding]:
-    if not rows:
-        return
+_LINK = ("href", "path", "lines", "state", "candidates", "suggestion")
+
+
+def _links(rows: Sequence[Mapping[str, Any]], texts: Mapping[UUID, str], moved: Mapping[str, str]) -> Iterator[Finding]:
+    """``moved``: paths of before, and where their documents are now."""
     lines_of = {pk: text.split("\n") for pk, text in texts.items()}
-    moved = dict(
-        RepositoryDocumentRedirect.objects.visible_to(viewer)
-        .filter(repository=source.pk, document__isnull=False)
-        .values_list("path", "document__path")
-    )
-    for document, path, href, target, lines, state, candidates, suggestion in rows:
+    for row in rows:
+        document, path = UUID(row["document_id"]), row["place"]
+        href, target, lines, state, candidates, suggestion = (row[name] for name in _LINK)
         why = f"several files have this name: {', '.join(candidates)}" if candidates else "not found in this repository"
         written = unquote(target or href.partition("#")[0])
         place = posixpath.normpath(posixpath.join(posixpath.dirname(path), written)).lstrip("/")

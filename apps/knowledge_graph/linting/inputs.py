@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+import orjson
 from django.conf import settings
 from django.db.models import F
 
+from apps.indexing.statements import gathered
 from apps.knowledge_graph.linting.values import (
     GraphFinding,
     LintEdge,
@@ -20,7 +23,7 @@ from apps.knowledge_graph.models import CanonicalPage, Edge, Evidence, GraphSour
 from apps.knowledge_graph.reader import Overlay, open_graph
 from apps.knowledge_graph.reading.header import read_front
 from apps.knowledge_graph.reading.pages import plain_problems
-from apps.knowledge_graph.storing.documents import PlainDocument, plain_documents
+from apps.knowledge_graph.storing.documents import PlainDocument, plain_document, plain_rows
 from apps.knowledge_graph.storing.rows import evidence_row
 from apps.knowledge_graph.storing.sources import find_graph
 from apps.knowledge_graph.values import Problem
@@ -54,33 +57,36 @@ def stored_input(source: Source) -> LintInput:
             LintEdge(*row)
             for row in edges.values_list("edge_uid", "from_uid", "to_uid", "edge_type").order_by("edge_uid")
         ]
-        given.evidence = [_evidence(row) for row in Evidence.objects.filter(source=graph)]
-        bears = {node.page for node in given.nodes.values() if node.page is not None}
-        _add_pages(given, graph, bears)
-    _add_plain(given, source)
+    _add_stored(given, source, graph, Evidence.objects.filter(source=graph))
     return given
 
 
+_SEEN = """
+    SELECT
+        (SELECT json_agg(json_build_array(n.node_uid, n.node_type, n.label, n.status, n.page_id) ORDER BY n.node_uid)
+         FROM {nodes} n WHERE n.source_id = %(source)s)::text AS nodes,
+        (SELECT json_agg(json_build_array(e.from_uid, e.to_uid, e.edge_type)
+                         ORDER BY e.from_uid, e.to_uid, e.edge_type)
+         FROM {edges} e WHERE e.source_id = %(source)s AND e.provenance <> 'inferred')::text AS edges
+"""
+
+
 def reader_input(viewer: Viewer, source: Source) -> LintInput:
-    """What the viewer sees of ``source``, which the viewer may read."""
+    """What the viewer sees of ``source``, which the viewer may read. Three statements, whatever there is."""
     reader, graph = open_graph(viewer, source)
     given = LintInput(source_names(source))
+    overlay = Overlay()
     if graph is not None:
-        given.nodes = {
-            node.uid: LintNode(node.uid, node.node_type, node.label, node.status, node.page)
-            for node in reader.all_nodes(graph.pk)
-        }
+        [seen] = reader.rows(_SEEN, source=graph.pk)
+        given.nodes = {row[0]: LintNode(*row) for row in orjson.loads(seen["nodes"] or "[]")}
         given.edges = [
-            LintEdge(edge.uid, edge.from_uid, edge.to_uid, edge.edge_type)
-            for edge in reader.all_edges(graph.pk, inferred=False)
+            LintEdge(f"{begin}>{edge_type}>{end}", begin, end, edge_type)
+            for begin, end, edge_type in orjson.loads(seen["edges"] or "[]")
         ]
-        overlay = reader.overlays.get(graph.pk) or Overlay()
-        stored = Evidence.objects.filter(source=graph).exclude(page__in=overlay.pages)
-        given.evidence = [_evidence(row) for row in stored] + [
-            _evidence(evidence_row(value, source_id=graph.pk, page_id=page_id)) for page_id, value in overlay.evidence
-        ]
-        _add_pages(given, graph, {node.page for node in given.nodes.values() if node.page is not None})
-    _add_plain(given, source)
+        overlay = reader.overlays.get(graph.pk) or overlay
+    _add_stored(given, source, graph, Evidence.objects.filter(source=graph).exclude(page__in=overlay.pages))
+    for page_id, value in overlay.evidence:
+        given.evidence.append(_evidence(vars(evidence_row(value, source_id=graph.pk if graph else 0, page_id=page_id))))
     return given
 
 
@@ -90,63 +96,72 @@ def source_names(source: Source) -> tuple[str, ...]:
     return tuple(dict.fromkeys((slug.rpartition("/")[2], slug)))
 
 
-def _evidence(row: Any) -> LintEvidence:
-    return LintEvidence(
-        row.page_id,
-        row.outcome,
-        row.edge_uid,
-        row.target,
-        row.raw,
-        row.line,
-        row.column,
-        row.anchor,
-        row.mode,
-        float(row.weight) if row.weight is not None else None,
-        tuple(row.rivals),
-        row.problem,
+_EVIDENCE = (
+    "page_id", "outcome", "edge_uid", "target", "raw", "line", "column", "anchor", "mode", "weight", "rivals",
+    "problem",
+)  # fmt: skip
+
+
+def _evidence(row: Mapping[str, Any]) -> LintEvidence:
+    values = {name: row[name] for name in _EVIDENCE[1:]}
+    values["weight"] = float(row["weight"]) if row["weight"] is not None else None
+    values["rivals"] = tuple(row["rivals"])
+    return LintEvidence(page=row["page_id"], **values)
+
+
+_PAGE = ("pk", "key", "path", "uid", "node_type", "label", "status", "header", "problems", "anchors")
+
+
+def _add_stored(given: LintInput, source: Source, graph: GraphSource | None, evidence: Any) -> None:
+    """Evidence, pages with their former slugs, and the documents that are no pages, by one statement."""
+    kept = CanonicalPage.objects.filter(source=graph).kept().live() if graph else CanonicalPage.objects.none()
+    kind, anchors = "document", "document__parsed__anchors"
+    if source.kind == "repository":
+        kind, anchors = "repository_document", "repository_document__anchors"
+    # A node of the past that bears the slug of today says nothing new.
+    past = NodePast.objects.filter(source=graph, page__in=kept.values("pk")).exclude(node_uid=F("page__uid"))
+    stored, pages, former, plain = gathered(
+        evidence.values(*_EVIDENCE),
+        kept.with_key().annotate(anchors=F(anchors)).order_by("path").values(*_PAGE),
+        past.order_by("valid_to").values("node_uid", "page"),
+        plain_rows(source.kind, source.pk, kept.values(kind)),
+    )
+    given.evidence = [_evidence(row) for row in stored]
+    bears = {node.page for node in given.nodes.values() if node.page is not None}
+    given.pages = [_page(row, row["pk"] in bears) for row in pages]
+    now = {page.id: page.uid for page in given.pages if page.bears}
+    missing = {uid for uid, node in given.nodes.items() if node.page is None}
+    given.former = {
+        row["node_uid"]: now[row["page"]] for row in former if row["node_uid"] in missing and row["page"] in now
+    }
+    _add_plain(given, [plain_document(row) for row in plain])
+
+
+def _page(row: Mapping[str, Any], bears: bool) -> LintPage:
+    header = row["header"]
+    return LintPage(
+        row["pk"],
+        UUID(row["key"]),
+        row["path"],
+        row["uid"],
+        row["node_type"],
+        row["label"],
+        row["status"],
+        bears,
+        tuple(header["aliases"]),
+        header["project"],
+        header["project_line"],
+        row["problems"],
+        row["anchors"] or (),
     )
 
 
-def _add_pages(given: LintInput, graph: GraphSource, bears: Collection[int]) -> None:
-    named = "repository_document__anchors" if graph.kind == "repository" else "document__parsed__anchors"
-    rows = CanonicalPage.objects.filter(source=graph).kept().live().with_key().order_by("path")
-    given.pages = [
-        LintPage(
-            row.pk,
-            row.key,
-            row.path,
-            row.uid,
-            row.node_type,
-            row.label,
-            row.status,
-            row.pk in bears,
-            tuple(row.header["aliases"]),
-            row.header["project"],
-            row.header["project_line"],
-            row.problems,
-            row.anchors or (),
-        )
-        for row in rows.annotate(anchors=F(named))
-    ]
-    given.former = _former(graph, given)
-
-
-def _former(graph: GraphSource, given: LintInput) -> dict[str, str]:
-    """Slugs that a page of the present had in the past."""
-    missing = [uid for uid, node in given.nodes.items() if node.page is None]
-    now = {page.id: page.uid for page in given.pages if page.bears}
-    rows = NodePast.objects.filter(source=graph, node_uid__in=missing, page__in=list(now)).order_by("valid_to")
-    return {uid: now[page] for uid, page in rows.values_list("node_uid", "page") if page in now}
-
-
-def _add_plain(given: LintInput, source: Source) -> None:
+def _add_plain(given: LintInput, others: Sequence[PlainDocument]) -> None:
     """Markdown documents that are no pages: near misses, broken headers, open fences; and their paths, for hints.
 
     In a source without any page only what speaks of our own words is told: there the graph is not there.
     """
-    pages = {page.document for page in given.pages}
-    with_pages = bool(pages)
-    others = plain_documents(source.kind, source.pk, pages)
+    with_pages = bool(given.pages)
     given.plain_paths = sorted(row.path for row in others)
     bounds = settings.COGRAPH.markup
     for document in others:

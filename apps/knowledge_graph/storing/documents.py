@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Case, Q, TextField, Value, When
+from django.db.models import Case, F, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
 
 from apps.access.cursors import prepared_cursor
@@ -132,14 +132,20 @@ class PlainDocument:
     text: str
 
 
-def plain_documents(kind: str, source_id: UUID, pages: Some[UUID]) -> list[PlainDocument]:
-    """The documents of a source but ``pages``, by id; one statement."""
+def plain_rows(kind: str, source_id: UUID, pages: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
+    """The documents of a source but ``pages``, a queryset of their ids: rows of values for ``plain_document``."""
     name = "path" if kind == "repository" else "source_key"
     rows = _markdown(kind).filter(**{kind: source_id}).exclude(pk__in=pages)
     if kind == "collection":
         rows = rows.live()
     text = Case(When(_header(), then="text"), default=Value(""), output_field=TextField())
-    return [PlainDocument(*row) for row in rows.order_by("pk").values_list("pk", name, "warnings", text)]
+    found: QuerySet[Any, Any] = rows.order_by("pk").values("pk", "warnings", place=F(name), told=text)
+    return found
+
+
+def plain_document(row: Mapping[str, Any]) -> PlainDocument:
+    """From a row of ``plain_rows`` as JSON has it."""
+    return PlainDocument(UUID(row["pk"]), row["place"], row["warnings"], row["told"])
 
 
 def lock_documents(kind: str, documents: Some[UUID]) -> set[UUID]:

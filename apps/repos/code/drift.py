@@ -7,17 +7,16 @@ uses it, and nothing in the code answers to it any more.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
-
-from django.db import connection
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from apps.access.viewers import Viewer
 from apps.indexing.findings import Finder, Finding, register_finder
+from apps.indexing.statements import Fragment, fragment_of, gathered
 from apps.repos.code.departures import named_paths
 from apps.repos.code.mentions import CALL, ENV, FLAG
 from apps.repos.code.naming import Resolver, Symbol
-from apps.repos.code.stock import PUBLIC, coverage_of
+from apps.repos.code.stock import COVERAGE, PUBLIC, PackageCoverage
 from apps.repos.discovery import Kind
 from apps.repos.models import Repository, RepositoryFile
 from apps.repos.models_code import ChunkNames, CodeDeparture, CodeNode, DepartureKind
@@ -38,16 +37,39 @@ def register() -> None:
 
 def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
     """All findings of a repository that ``viewer`` may read."""
-    # SECURITY: what follows reads by repository; a caller that took its source from elsewhere would show it to anybody.
-    if not Repository.objects.visible_to(viewer).filter(pk=source.pk).exists():
-        return
+    # SECURITY: what is read here reads by repository; a caller that took its source from elsewhere would show it to
+    # anybody, so every part asks whether the viewer may read it.
+    visible = fragment_of(Repository.objects.visible_to(viewer).filter(pk=source.pk).values("pk"))
+    departures, undocumented, coverage = gathered(
+        CodeDeparture.objects.visible_to(viewer)
+        .filter(repository=source.pk)
+        .order_by("kind", "name", "path")
+        .values(*_DEPARTURE),
+        *(
+            Fragment(
+                f"SELECT part.* FROM ({part}) part WHERE EXISTS ({visible.sql})",  # noqa: S608 - fixed and Django's own
+                (source.pk, *visible.params),
+            )
+            for part in (_UNMENTIONED, COVERAGE)
+        ),
+    )
     repository = cast("Repository", source)
     gone: dict[str, dict[str, list[CodeDeparture]]] = {}
-    for departure in CodeDeparture.objects.filter(repository=repository).order_by("kind", "name", "path"):
+    for departure in (CodeDeparture(**row) for row in departures):
         gone.setdefault(departure.kind, {}).setdefault(departure.name, []).append(departure)
     yield from _names(repository, gone)
     yield from _paths(repository, gone.get(DepartureKind.PATH, {}))
-    yield from _undocumented(repository)
+    yield from _undocumented(undocumented, [PackageCoverage(**row) for row in coverage])
+
+
+_DEPARTURE = ("kind", "name", "qualified_name", "path", "commit", "survivor")
+_UNMENTIONED = f"""
+    SELECT n.qualified_name, n.kind, f.path, n.start_line
+    FROM code_nodes n JOIN code_files f ON f.id = n.file_id
+    WHERE n.repository_id = %s AND {PUBLIC}
+    AND NOT EXISTS (SELECT FROM repo_document_chunk_mentions m WHERE m.node_id = n.id)
+    ORDER BY f.path COLLATE "C", n.start_line, n.id LIMIT {MOST_UNDOCUMENTED + 1}
+"""  # noqa: S608 - joined of fixed texts
 
 
 def _names(repository: Repository, gone: dict[str, dict[str, list[CodeDeparture]]]) -> Iterator[Finding]:
@@ -146,21 +168,11 @@ def _paths(repository: Repository, gone: dict[str, list[CodeDeparture]]) -> Iter
             yield _drift(DRIFT_PATH, departure, written, path, line, document)
 
 
-def _undocumented(repository: Repository) -> Iterator[Finding]:
+def _undocumented(rows: Sequence[Mapping[str, Any]], coverage: Sequence[PackageCoverage]) -> Iterator[Finding]:
     """Public symbols without a mention, the packages with their coverage in each message."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT n.qualified_name, n.kind, f.path, n.start_line FROM code_nodes n"  # noqa: S608
-            f" JOIN code_files f ON f.id = n.file_id WHERE n.repository_id = %s AND {PUBLIC} AND NOT EXISTS"
-            " (SELECT FROM repo_document_chunk_mentions m WHERE m.node_id = n.id)"
-            ' ORDER BY f.path COLLATE "C", n.start_line, n.id LIMIT %s',
-            [repository.pk, MOST_UNDOCUMENTED + 1],
-        )
-        rows = cursor.fetchall()
-    if not rows:
-        return
-    packages = {package.package: package for package in coverage_of(repository)}
-    for qualified, kind, path, line in rows[:MOST_UNDOCUMENTED]:
+    packages = {package.package: package for package in coverage}
+    for row in rows[:MOST_UNDOCUMENTED]:
+        path = row["path"]
         package = packages.get(posixpath.dirname(path))
         covered = ""
         if package is not None:
@@ -169,10 +181,10 @@ def _undocumented(repository: Repository) -> Iterator[Finding]:
         yield Finding(
             rule=UNDOCUMENTED,
             severity="info",
-            message=f"No document mentions the public {kind} `{qualified}`.{covered}",
+            message=f"No document mentions the public {row['kind']} `{row['qualified_name']}`.{covered}",
             path=path,
-            line=line,
-            fingerprint=f"{UNDOCUMENTED}:{path}:{qualified}",
+            line=row["start_line"],
+            fingerprint=f"{UNDOCUMENTED}:{path}:{row['qualified_name']}",
         )
     if len(rows) > MOST_UNDOCUMENTED:
         total = sum(package.exported - package.documented for package in packages.values())

@@ -17,12 +17,13 @@ PUBLIC = """
     AND f.path !~ '(^|/)(examples?|samples?|tests?|docs?|migrations|scripts|benchmarks?)/' AND f.path !~ '(^|/)_[^_]'
 """
 PACKAGE = "regexp_replace(f.path, '/?[^/]*$', '')"
-_COVERAGE = f"""
-    SELECT {PACKAGE}, count(*), count(*) FILTER (WHERE EXISTS
-        (SELECT FROM repo_document_chunk_mentions m WHERE m.node_id = n.id))
+COVERAGE = f"""
+    SELECT {PACKAGE} AS package, count(*) AS exported, count(*) FILTER (WHERE EXISTS
+        (SELECT FROM repo_document_chunk_mentions m WHERE m.node_id = n.id)) AS documented
     FROM code_nodes n JOIN code_files f ON f.id = n.file_id
     WHERE n.repository_id = %s AND {PUBLIC} GROUP BY 1 ORDER BY 1
 """  # noqa: S608 - joined of fixed texts
+"""Of the repository whose id is bound, the fields of ``PackageCoverage``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class PackageCoverage:
 
 def coverage_of(repository: Repository) -> list[PackageCoverage]:
     with connection.cursor() as cursor:
-        cursor.execute(_COVERAGE, [repository.pk])
+        cursor.execute(COVERAGE, [repository.pk])
         return [PackageCoverage(*row) for row in cursor.fetchall()]
 
 
