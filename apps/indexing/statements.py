@@ -65,7 +65,8 @@ def gathered(*lists: QuerySet[Any, Any] | Fragment) -> list[list[dict[str, Any]]
 
     Values are as JSON has them: ids and times are texts, numbers of any kind are numbers.
     """
-    parts, params = [], []
+    parts: list[str] = []
+    params: list[Any] = []
     for place, rows in enumerate(lists):
         with suppress(EmptyResultSet):
             sql, values = (rows.sql, rows.params) if isinstance(rows, Fragment) else rows.query.sql_with_params()

@@ -6,7 +6,7 @@ everything in the text counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -16,17 +16,16 @@ from apps.indexing import names
 from apps.indexing.scope import visible_blocks
 from apps.retrieval import emptiness
 from apps.retrieval.beside import Beside
-from apps.retrieval.hits import hydrate
 from apps.retrieval.marking import matches_in
 from apps.retrieval.ordering import Fused, fuse_blocks
-from apps.retrieval.pack_around import of_code, pointer, pointers_around
+from apps.retrieval.pack_around import of_code, pointer, pointers_around, with_code
 from apps.retrieval.packing import Pack, Part, Pointer, compose
 from apps.retrieval.sections import SectionUnit, text_of, unit_at
 from apps.retrieval.shelf_values import Candidate
 from apps.retrieval.shelf_values import Found as Winner
 from apps.retrieval.snippets import snip
 from apps.retrieval.streams import Streams, absent_words, all_absent, run_blocks
-from apps.retrieval.surroundings import Document, documents_of
+from apps.retrieval.surroundings import Document, documents_of, links_from
 from apps.retrieval.values import Question
 
 if TYPE_CHECKING:
@@ -101,7 +100,8 @@ def context(
         return _packed(task, max_tokens, streams, fused, beside.blocks(), code)
     if code is None:
         return _nothing(task, max_tokens, emptiness.words_absent(question, asked_streams, absent_words(streams)))
-    return compose(task=task, max_tokens=max_tokens, parts=[], pointers=of_code((), (), code))
+    _, found_code = with_code([], [], code)
+    return compose(task=task, max_tokens=max_tokens, parts=[], pointers=of_code((), (), {}, found_code))
 
 
 def _packed(
@@ -116,11 +116,17 @@ def _packed(
     best = finals[0]
     seeds = fused.order[: sum(final >= SEED_CUT * best for final in finals)]
     lower = fused.order[len(seeds) :]
-    documents = documents_of(streams.scope, [*seeds, *lower[:POINTED_ROWS]])
-    chosen, left = _choose(seeds, documents, streams, fused, hydrate(streams, seeds, fused))
+    # Which of the close rows stand beside the seeds is known before any text is: so all texts come at once.
+    links = links_from(dict.fromkeys(row.document_id for row in seeds))
+    near = {target for _, target in links.pairs} | {one.place.document_id for one in graph.neighbours}
+    close = _first_of_each(lower[: sum(final >= BESIDE_CUT * best for final in finals[len(seeds) :])], near)
+    documents = documents_of(streams.scope, [*seeds, *lower[:POINTED_ROWS], *close])
+    (winners,), in_code = with_code([(streams, [*seeds, *close], fused)], seeds, code)
+    chosen, left = _choose(seeds, documents, streams, fused, winners)
     parts, stale = _parts(chosen)
-    close = BESIDE_CUT * best
-    around = pointers_around(streams.scope, [one.document for one in chosen], seeds, fused, graph.neighbours, code)
+    around = pointers_around(
+        streams.scope, [one.document for one in chosen], seeds, fused, graph.neighbours, links, in_code
+    )
     pointers = [*left, *_sub_sections(chosen), *around]
     pointers += [
         pointer("seed", documents[row.document_id], _unit(row, documents[row.document_id]), "matches less well")
@@ -131,7 +137,7 @@ def _packed(
         task=task,
         max_tokens=max_tokens,
         parts=parts,
-        beside=_beside(around, lower[: sum(final >= close for final in finals[len(seeds) :])], streams, fused),
+        beside=_beside(around, close, streams, documents, winners),
         pointers=_distinct(pointers, parts),
         stale=stale,
         degraded=tuple(f"{one.stream}: {one.reason}" for one in streams.degraded),
@@ -140,26 +146,30 @@ def _packed(
     )
 
 
+def _first_of_each(rows: Sequence[Candidate], documents: Collection[UUID | None]) -> list[Candidate]:
+    """The best row of each of ``documents`` that has one."""
+    best: dict[UUID, Candidate] = {}
+    for row in rows:
+        if row.document_id in documents:
+            best.setdefault(row.document_id, row)
+    return list(best.values())
+
+
 def _beside(
     around: Sequence[Pointer],
     close: Sequence[Candidate],
     streams: Streams,
-    fused: Fused,
+    documents: Mapping[UUID, Document],
+    winners: Mapping[int, Winner],
 ) -> list[Part]:
-    """The best sections of neighbours by graph or link; ``close`` are the rows that match the task well enough."""
+    """The best sections of neighbours by graph or link; ``close`` are the rows that match the task well enough, one a
+    document."""
     reasons = {one.document_id: one for one in reversed(around) if one.tier in ("graph", "link") and one.document_id}
-    best: dict[UUID, Candidate] = {}
-    for row in close:
-        if row.document_id in reasons:
-            best.setdefault(row.document_id, row)
-    rows = list(best.values())
-    documents, winners = documents_of(streams.scope, rows), hydrate(streams, rows, fused)
     parts: list[Part] = []
-    for row in rows:
-        winner, document = winners.get(row.ref), documents.get(row.document_id)
-        if winner is None or document is None:
+    for row in close:
+        winner, document, reason = winners.get(row.ref), documents.get(row.document_id), reasons.get(row.document_id)
+        if winner is None or document is None or reason is None:
             continue
-        reason = reasons[row.document_id]
         unit = unit_at(document.structure, document.lines, _best_line(row, winner, streams))
         if document.is_as_indexed(unit):
             parts.append(_part(reason.tier, document, unit, reason.why, winner))

@@ -9,14 +9,14 @@ from uuid import UUID
 
 from django.db.models import Case, Q, Value, When
 
-from apps.collections.models import DocumentLink
+from apps.collections.models import Collection, DocumentLink
 from apps.collections.presentation import link_lines
-from apps.repos.models import RepositoryDocumentLink
+from apps.repos.models import Repository, RepositoryDocumentLink
 from apps.repos.page_body import link_answer
 
 if TYPE_CHECKING:
     from apps.access.viewers import Viewer
-    from apps.retrieval.packing import Pack
+    from apps.retrieval.packing import Pack, Part, Pointer
 
 MOST_LINKS = 2000
 """Of one room, those of the texts first; an address further on is followed in its own page."""
@@ -59,11 +59,12 @@ def links_of(viewer: Viewer, pack: Pack) -> PackLinks:
     answer, no line and no dot.
     """
     texts = list(dict.fromkeys(part.document_id for part in pack.parts))
-    every = list(dict.fromkeys([*texts, *(one.document_id for one in pack.pointers if one.document_id)]))
     found = PackLinks()
-    if every:
-        _of_repositories(found, viewer, texts, every)
-        _of_collections(found, viewer, texts, every)
+    told: list[Part | Pointer] = [*pack.parts, *pack.pointers]
+    for kind, add in ((Repository.kind, _of_repositories), (Collection.kind, _of_collections)):
+        named = [one for one in told if one.source is not None and one.source.kind == kind]
+        if every := list(dict.fromkeys(one.document_id for one in named if one.document_id)):
+            add(found, viewer, texts, every)
     return found
 
 

@@ -9,11 +9,12 @@ from uuid import UUID
 
 from apps.repos.code import around_hits
 from apps.retrieval.marking import body_start, matches_in
-from apps.retrieval.shelf_reading import winners_and, winners_of
+from apps.retrieval.shelf_reading import winners_and
 from apps.retrieval.snippets import Match, snip
 from apps.retrieval.values import Found, Hit, Layer, MatchedTerm, RelatedPassage, SourcePlace, StreamName
 
 if TYPE_CHECKING:
+    from apps.indexing.statements import Fragment
     from apps.repos.code.around_hits import Around
     from apps.repos.code.related import RelatedChunk
     from apps.retrieval.blocks import Block
@@ -70,9 +71,23 @@ def hits_of(page: Sequence[tuple[Block, Candidate]], question: Question) -> list
 
 def hydrate(streams: Streams, page: Sequence[Candidate], fused: Fused) -> dict[int, Winner]:
     """Text and freshness of the winners and of the copies that are shown with them, from the scope that found them."""
-    wanted = [row for row in _with_copies(fused, page) if row.ref not in fused.texts]
-    (found,) = winners_of([(streams.scope, wanted, streams.profile)])
-    return {**fused.texts, **found}
+    (found,), _ = hydrate_with([(streams, page, fused)], None)
+    return found
+
+
+def hydrate_with(
+    blocks: Sequence[tuple[Streams, Sequence[Candidate], Fused]], around: Fragment | None
+) -> tuple[list[dict[int, Winner]], Around]:
+    """The same for rows of several blocks, with what ``around`` asks of code, by one statement."""
+    texts, told = winners_and(
+        [
+            (streams.scope, [row for row in _with_copies(fused, page) if row.ref not in fused.texts], streams.profile)
+            for streams, page, fused in blocks
+        ],
+        around,
+    )
+    winners = [{**fused.texts, **found} for (_, _, fused), found in zip(blocks, texts, strict=True)]
+    return winners, around_hits.read(told)
 
 
 def _with_copies(fused: Fused, page: Sequence[Candidate]) -> list[Candidate]:

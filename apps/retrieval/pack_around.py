@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 from uuid import UUID
 
-from apps.repos.code.related import RelatedSymbol, naming_literals, related_symbols
-from apps.repos.models import LinkState, RepositoryDocumentLink
+from apps.repos.code import around_hits
+from apps.repos.code.around_hits import Around as CodeAround
 from apps.repos.models_code import CodeNode
-from apps.retrieval.hits import hydrate
+from apps.retrieval.hits import PASSAGES, hydrate_with
 from apps.retrieval.packing import Pointer
-from apps.retrieval.surroundings import Document, around
+from apps.retrieval.surroundings import Document, LinksOut, around
 
 if TYPE_CHECKING:
     from apps.indexing.scope import Scope
+    from apps.repos.code.related import RelatedSymbol
     from apps.retrieval.beside_values import NearPage
     from apps.retrieval.ordering import Fused
     from apps.retrieval.sections import SectionUnit
     from apps.retrieval.shelf_values import Candidate
+    from apps.retrieval.shelf_values import Found as Winner
     from apps.retrieval.streams import Streams
 
 BEST_AROUND = 5
@@ -30,11 +32,24 @@ BEST_AROUND = 5
 CODE_ROWS = 3
 MOST_SYMBOLS = 40
 """Symbols of one passage that are looked at."""
+MOST_LITERALS = 1000
+"""Places in code that name one document; they are counted so far."""
 
 Tier = Literal["seed", "graph", "link", "code reference", "co-located"]
 Around = Mapping[UUID, Sequence[Document]]
 Code = tuple["Streams", "Fused"]
 """The code block and its rows in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFound:
+    """The rows of the code block, texts of its first ones, and what passages of the seeds have to do with code."""
+
+    order: Sequence[Candidate] = ()
+    winners: Mapping[int, Winner] = field(default_factory=dict)
+    around: CodeAround = field(default_factory=CodeAround)
+
+
 TIER: Tier = "code reference"
 
 
@@ -51,7 +66,8 @@ def pointers_around(
     rows: Sequence[Candidate],
     fused: Fused,
     neighbours: Sequence[NearPage],
-    code: Code | None,
+    links: LinksOut,
+    code: CodeFound,
 ) -> list[Pointer]:
     """All tiers but the first, in their order; a document stands in the first tier that names it. ``rows`` are the
     passages of the seeds."""
@@ -59,9 +75,9 @@ def pointers_around(
     known = {document.id for document in seeds}
     found = _graph([one for one in neighbours if one.place.document_id not in known], len(seeds))
     known |= {one.document_id for one in found if one.document_id}
-    linked, beside = around(scope, seeds)
+    linked, beside = around(scope, seeds, links.pairs)
     found += _documents("link", linked, "linked from", seeds, worth, known)
-    found += of_code(seeds, rows, code)
+    found += of_code(seeds, rows, links.files, code)
     return found + _documents("co-located", beside, "in the folder of", seeds, worth, known)
 
 
@@ -106,14 +122,37 @@ def _documents(
     return pointers
 
 
-def of_code(seeds: Sequence[Document], rows: Sequence[Candidate], code: Code | None) -> list[Pointer]:
-    """The first rows of the code block, symbols and files that the seeds mention, code that names the seeds.
+def with_code(
+    blocks: Sequence[tuple[Streams, Sequence[Candidate], Fused]], seeds: Sequence[Candidate], code: Code | None
+) -> tuple[list[dict[int, Winner]], CodeFound]:
+    """Texts of the rows of ``blocks``, and of code what a pack tells, by one statement."""
+    own = [row for row in seeds if row.store == PASSAGES]
+    asked = around_hits.statement(
+        nodes=(),
+        chunks=[row.chunk_id for row in own if row.chunk_id],
+        documents=list(dict.fromkeys(row.document_id for row in own)),
+        passages=0,
+        symbols=MOST_SYMBOLS,
+        literals=MOST_LITERALS,
+    )
+    of_code = [(code[0], code[1].order[:CODE_ROWS], code[1])] if code else []
+    winners, around = hydrate_with([*blocks, *of_code], asked)
+    if not code:
+        return winners, CodeFound(around=around)
+    return winners[:-1], CodeFound(code[1].order, winners[-1], around)
+
+
+def of_code(
+    seeds: Sequence[Document], rows: Sequence[Candidate], files: Mapping[UUID, Sequence[str]], code: CodeFound
+) -> list[Pointer]:
+    """The first rows of the code block, symbols and ``files`` that the seeds mention, code that names the seeds.
 
     Code and documents of one repository have the same readers.
     """
     own = [seed for seed in seeds if seed.store == "repo_docs"]
-    rank = {row.symbol: place for place, row in enumerate(code[1].order)} if code else {}
-    mentioned, literals, files = _mentioned(own, rows), naming_literals([seed.id for seed in own]), _files(own)
+    rank = {row.symbol: place for place, row in enumerate(code.order)}
+    mentioned, literals = _mentioned(own, rows, code.around.symbols), code.around.literals
+    literals = {seed.id: literals[seed.id] for seed in own if seed.id in literals}
     named = [one.node_id for symbols in mentioned.values() for one in symbols]
     homes = _homes([*named, *(one.node_id for found in literals.values() for one in found)])
     pointers = _best_rows(code)
@@ -158,15 +197,10 @@ def _more(tier: Tier, count: int, words: str) -> Pointer:
     return Pointer(tier, f"{count} more {words}", "", "", 0, "")
 
 
-def _best_rows(code: Code | None) -> list[Pointer]:
-    if code is None:
-        return []
-    streams, fused = code
-    rows = fused.order[:CODE_ROWS]
-    winners = hydrate(streams, rows, fused)
+def _best_rows(code: CodeFound) -> list[Pointer]:
     pointers = []
-    for row in rows:
-        winner = winners.get(row.ref)
+    for row in code.order[:CODE_ROWS]:
+        winner = code.winners.get(row.ref)
         if winner is not None:
             location = f"{row.path}:{winner.start_line}-{winner.end_line}"
             tokens = math.ceil(len(winner.text.encode()) / 3)
@@ -176,29 +210,17 @@ def _best_rows(code: Code | None) -> list[Pointer]:
     return pointers
 
 
-def _mentioned(seeds: Sequence[Document], rows: Sequence[Candidate]) -> dict[UUID, list[RelatedSymbol]]:
+def _mentioned(
+    seeds: Sequence[Document], rows: Sequence[Candidate], named: Mapping[int, Sequence[RelatedSymbol]]
+) -> dict[UUID, list[RelatedSymbol]]:
     """Symbols that the passages of each seed name, once each."""
     documents = {str(seed.id): seed.id for seed in seeds}
     passages = {row.chunk_id: documents[row.document] for row in rows if row.document in documents and row.chunk_id}
     found: dict[UUID, dict[UUID, RelatedSymbol]] = defaultdict(dict)
-    for chunk, symbols in related_symbols(list(passages), MOST_SYMBOLS).items():
-        for symbol in symbols:
+    for chunk in sorted(passages):
+        for symbol in named.get(chunk, ()):
             found[passages[chunk]].setdefault(symbol.node_id, symbol)
     return {document: list(symbols.values()) for document, symbols in found.items()}
-
-
-def _files(seeds: Sequence[Document]) -> dict[UUID, list[str]]:
-    """Tracked files that each seed links to and that are no documents."""
-    links: Any = RepositoryDocumentLink.objects.filter(
-        document__in=[seed.id for seed in seeds],
-        target_document__isnull=True,
-        image=False,
-        state__in=(LinkState.RESOLVED, LinkState.ASSET),
-    ).exclude(target_path="")
-    found: dict[UUID, list[str]] = defaultdict(list)
-    for document, path in links.order_by("target_path").values_list("document_id", "target_path").distinct():
-        found[document].append(path)
-    return found
 
 
 def _homes(nodes: Sequence[UUID]) -> dict[UUID, tuple[str, int]]:

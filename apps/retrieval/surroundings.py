@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection as Some
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from apps.collections.models import Collection, DocumentLink
 from apps.collections.models import Document as CollectionDocument
 from apps.indexing.scope import Scope
 from apps.indexing.stores import get_store
-from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentLink
+from apps.repos.models import LinkState, Repository, RepositoryDocument, RepositoryDocumentLink
 from apps.retrieval.sections import SectionUnit, text_of
 from apps.retrieval.shelf_values import Candidate
 from apps.retrieval.values import SourceRef
@@ -93,12 +94,11 @@ def _changed(store: str) -> RawSQL:
     )
 
 
-def around(scope: Scope, seeds: Sequence[Document]) -> tuple[dict[UUID, list[Document]], dict[UUID, list[Document]]]:
-    """Of each seed the targets of its links, and the other documents in its folder; both inside the scope.
-
-    One statement for the links and one a store for the documents.
-    """
-    pairs = _links(seeds)
+def around(
+    scope: Scope, seeds: Sequence[Document], pairs: Sequence[tuple[UUID, UUID]]
+) -> tuple[dict[UUID, list[Document]], dict[UUID, list[Document]]]:
+    """Of each seed the targets of its links, which ``pairs`` are, and the other documents in its folder; both inside
+    the scope. One statement a store."""
     targets = {target for _, target in pairs}
     documents: list[Document] = []
     for store, rows, field, path, shape in (
@@ -127,19 +127,46 @@ def around(scope: Scope, seeds: Sequence[Document]) -> tuple[dict[UUID, list[Doc
     return linked_from, beside
 
 
-def _links(seeds: Sequence[Document]) -> list[tuple[UUID, UUID]]:
-    """(document, target) of the links of ``seeds``, each once. A link stays within its source, so only documents of the
-    stores that seeds are from are among the targets."""
-    ids = [seed.id for seed in seeds]
+@dataclass(frozen=True, slots=True)
+class LinksOut:
+    """Links of some documents: ``pairs`` of (document, target), each once, and the ``files`` of each document that are
+    tracked and no documents, by path."""
+
+    pairs: Sequence[tuple[UUID, UUID]]
+    files: Mapping[UUID, Sequence[str]]
+
+
+def links_from(documents: Some[UUID]) -> LinksOut:
+    """By one statement. A link stays within its source, so only documents of the stores that these are from are among
+    the targets."""
+    ids = list(documents)
     models: tuple[Any, ...] = (RepositoryDocumentLink.objects, DocumentLink.objects)
     repository, collection = (
         rows.filter(document__in=ids, target_document__isnull=False)
         .order_by("document_id", "target_document_id")
-        .values_list("document_id", "target_document_id")
+        .values_list("document_id", "target_document_id", Value(""))
         .distinct()[:MOST_AROUND]
         for rows in models
     )
-    return list(repository.union(collection))
+    files = (
+        RepositoryDocumentLink.objects.filter(
+            document__in=ids,
+            target_document__isnull=True,
+            image=False,
+            state__in=(LinkState.RESOLVED, LinkState.ASSET),
+        )
+        .exclude(target_path="")
+        .order_by()
+        .values_list("document_id", "target_document_id", "target_path")
+    )
+    pairs: list[tuple[UUID, UUID]] = []
+    paths: dict[UUID, list[str]] = defaultdict(list)
+    for document, target, path in repository.union(collection, files):
+        if target is not None:
+            pairs.append((document, target))
+        else:
+            paths[document].append(path)
+    return LinksOut(pairs, {document: sorted(found) for document, found in paths.items()})
 
 
 def _place(document: Document) -> tuple[UUID, str]:

@@ -90,7 +90,7 @@ def test_portal_rule_50_pages_that_ask_for_much(world: Any, synced: Callable[...
     client = world.client("otto")
     budgets = {
         "/search?q=install+handbook": 14,
-        "/context?task=install+the+handbook": 21,
+        "/context?task=install+the+handbook": 16,
         f"/repos/{repository.slug}/lint": 8,
     }
     few = {path: queries(client, path) for path in budgets}

@@ -48,17 +48,24 @@ class Around:
 
 
 def statement(
-    *, nodes: Collection[UUID], chunks: Collection[int], documents: Collection[UUID], passages: int
+    *,
+    nodes: Collection[UUID],
+    chunks: Collection[int],
+    documents: Collection[UUID],
+    passages: int,
+    symbols: int = MOST_SYMBOLS,
+    literals: int = MOST_LITERALS,
 ) -> Fragment | None:
-    """A SELECT of kind, key and data, texts all; None where nothing is asked. ``passages``: the most of a symbol."""
+    """A SELECT of kind, key and data, texts all; None where nothing is asked. ``passages``: the most of a symbol;
+    ``symbols`` of a chunk; ``literals`` of a document."""
     parts = []
     if nodes and passages > 0:
         parts.append(_packed("passages", "node_id", CHUNKS, (list(nodes), min(passages, MOST_RELATED))))
     if chunks:
         asked = SYMBOLS.format(key="m.chunk_id", type="bigint")
-        parts.append(_packed("symbols", "key", asked, (numbers_text(chunks), MOST_SYMBOLS)))
+        parts.append(_packed("symbols", "key", asked, (numbers_text(chunks), symbols)))
     if documents:
-        parts.append(_packed("literals", "target_document_id", _LITERALS, (list(documents), MOST_LITERALS)))
+        parts.append(_packed("literals", "target_document_id", _LITERALS, (list(documents), literals)))
     return union(parts) if parts else None
 
 
