@@ -108,20 +108,20 @@ def _source_key(value: str) -> tuple[str, UUID] | None:
 
 @require_safe
 def job_page(request: HttpRequest, job_id: UUID) -> HttpResponse:
-    """One job. While it is live, htmx asks for the bar alone; the answer to the last poll is the finished page."""
+    """One job. While it is live, htmx asks for the bar alone; a new attempt and the end are answered with all of it."""
     viewer = viewer_of(request)
     job = _job(viewer, job_id)
     if not wants_fragment(request):
         return answer(request, "jobs/job.html", _whole(request, viewer, job))
-    if job.is_live:
-        return answer(request, "jobs/job.html", {"line": presentation.JobLine(job)}, fragment="jobs/_live.html")
-    if request.GET.get("bar"):
+    same = request.GET.get("run", str(job.runs)) == str(job.runs)
+    if request.GET.get("bar") or (job.is_live and same):
         response = answer(request, "jobs/job.html", {"line": presentation.JobLine(job)}, fragment="jobs/_live.html")
     else:
         response = answer(request, "jobs/job.html", _whole(request, viewer, job), fragment="jobs/_job.html")
         response["HX-Retarget"] = "#cg-job"
         response["HX-Reswap"] = "outerHTML"
-    response.status_code = STOP_POLLING
+    if not job.is_live:
+        response.status_code = STOP_POLLING
     return response
 
 

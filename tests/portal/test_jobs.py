@@ -39,6 +39,21 @@ def test_portal_fact_22_bars_of_unknown_total_known_total_and_the_end(world: Any
     assert "HX-Retarget" not in bar
 
 
+def test_a_new_attempt_is_told_while_the_page_follows(world: Any, jobs: Callable[..., Job]) -> None:
+    client = world.client("ada")
+    job = jobs(world.public, status="running", stage="indexing", done=1, total=9, attempts=1, runs=2)
+    page = client.get(f"/jobs/{job.pk}?state=error").content.decode()
+    assert "<li>attempt 2</li>" in page, "every run counts, also one that was not charged"
+    assert f'hx-get="/jobs/{job.pk}?state=error&amp;run=2"' in page
+    same = client.get(f"/jobs/{job.pk}?state=error&run=2", headers=HTMX)
+    assert 'id="cg-job"' not in same.content.decode()
+    Job.objects.filter(pk=job.pk).update(runs=3)
+    whole = client.get(f"/jobs/{job.pk}?state=error&run=2", headers=HTMX)
+    assert (whole.status_code, whole["HX-Retarget"]) == (200, "#cg-job")
+    assert "<li>attempt 3</li>" in whole.content.decode()
+    assert f'hx-get="/jobs/{job.pk}?state=error&amp;run=3"' in whole.content.decode()
+
+
 def test_portal_fact_23_without_script_the_page_reloads_only_while_it_runs(
     world: Any, jobs: Callable[..., Job]
 ) -> None:
