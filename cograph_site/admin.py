@@ -13,6 +13,7 @@ class GivenSampleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     list_display = ("name", "given_at")
     search_fields = ("name",)
+    list_filter = ("given_at",)
     date_hierarchy = "given_at"
 
     def has_view_permission(self, request: HttpRequest, obj: GivenSample | None = None) -> bool:

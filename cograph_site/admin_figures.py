@@ -17,11 +17,14 @@ from django.utils import timezone
 
 from apps.access import rules
 from apps.access.viewers import Viewer
-from apps.collections.models import Collection
+from apps.collections.models import Collection, Document
 from apps.indexing.models import EmbeddingFailure
 from apps.jobs.models import Job, Status
 from apps.jobs.sweep import last_sweep, sweep_is_late
-from apps.repos.models import Repository
+from apps.knowledge_graph.models import Node
+from apps.repos.models import Repository, RepositoryDocument
+from apps.retrieval.models import Outcome, QueryLogEntry
+from cograph_site.templatetags.cograph import size
 
 WEEK = timedelta(days=7)
 LITTLE_DISK = 0.1
@@ -39,6 +42,10 @@ class Figure:
     @property
     def is_time(self) -> bool:
         return isinstance(self.value, datetime)
+
+    @property
+    def is_number(self) -> bool:
+        return isinstance(self.value, int)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,26 @@ def repositories(viewer: Viewer) -> Panel:
 
 def collections(viewer: Viewer) -> Panel:
     counts = Collection.objects.visible_to(viewer).aggregate(total=Count("pk"), newest=Max("created_at"))
-    return Panel("Collections", (Figure("in all", counts["total"]), Figure("newest", counts["newest"])))
+    address = reverse("admin:collections_collection_changelist")
+    return Panel("Collections", (Figure("in all", counts["total"], address), Figure("newest", counts["newest"])))
+
+
+def documents(viewer: Viewer) -> Panel:
+    """What is read and searched, of both kinds of source."""
+    pages = RepositoryDocument.objects.visible_to(viewer).count() + Document.objects.visible_to(viewer).count()
+    nodes = Node.objects.visible_to(viewer).aggregate(total=Count("pk"), dangling=Count("pk", filter=Q(dangling=True)))
+    return Panel(
+        "Content",
+        (
+            Figure("documents", pages, reverse("admin:repos_repositorydocument_changelist")),
+            Figure("graph nodes", nodes["total"], reverse("admin:knowledge_graph_node_changelist")),
+            Figure(
+                "names without a page",
+                nodes["dangling"],
+                reverse("admin:knowledge_graph_node_changelist") + "?dangling__exact=1",
+            ),
+        ),
+    )
 
 
 def jobs(viewer: Viewer) -> Panel:
@@ -73,7 +99,7 @@ def jobs(viewer: Viewer) -> Panel:
         failed=Count("pk", filter=lately),
         waiting=Count("pk", filter=Q(status=Status.QUEUED)),
         running=Count("pk", filter=Q(status=Status.RUNNING)),
-        embedding=Count("pk", filter=Q(kind="embed", status__in=[Status.QUEUED, Status.RUNNING])),
+        embedding=Count("source_id", filter=Q(kind="embed", status__in=[Status.QUEUED, Status.RUNNING]), distinct=True),
     )
     address = reverse("jobs:list")
     return Panel(
@@ -82,7 +108,7 @@ def jobs(viewer: Viewer) -> Panel:
             Figure("failed in 7 days", counts["failed"], f"{address}?state=error", attention=counts["failed"] > 0),
             Figure("waiting", counts["waiting"], f"{address}?state=queued"),
             Figure("running", counts["running"], f"{address}?state=running"),
-            Figure("computing vectors", counts["embedding"]),
+            Figure("sources without all vectors", counts["embedding"], f"{address}?kind=embed"),
         ),
     )
 
@@ -93,17 +119,24 @@ def machine(viewer: Viewer) -> Panel | None:
         return None
     disk = shutil.disk_usage(settings.COGRAPH.data_path)
     failures = EmbeddingFailure.objects.count()
+    week = timezone.now() - WEEK
+    asked = QueryLogEntry.objects.filter(at__gt=week).aggregate(
+        total=Count("pk"), empty=Count("pk", filter=Q(outcome=Outcome.EMPTY))
+    )
+    log = reverse("admin:retrieval_querylogentry_changelist")
     return Panel(
         "This deployment",
         (
             Figure("last job sweep", last_sweep(), attention=sweep_is_late()),
             Figure("texts without a vector after an error", failures, attention=failures > 0),
-            Figure("free disk in MiB", disk.free >> 20, attention=disk.free < disk.total * LITTLE_DISK),
+            Figure("queries in 7 days", asked["total"], log),
+            Figure("of them without a result", asked["empty"], f"{log}?outcome__exact={Outcome.EMPTY}"),
+            Figure("free disk", size(disk.free), attention=disk.free < disk.total * LITTLE_DISK),
         ),
     )
 
 
-PANELS: Sequence[Callable[[Viewer], Panel | None]] = (repositories, collections, jobs, machine)
+PANELS: Sequence[Callable[[Viewer], Panel | None]] = (repositories, collections, documents, jobs, machine)
 
 
 def panels(viewer: Viewer) -> list[Panel]:

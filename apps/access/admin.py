@@ -74,6 +74,7 @@ class GroupAdmin(AdministratorAdmin):
     form = GroupForm
     list_display = ("name", "members", "managed_by_provider")
     search_fields = ("name",)
+    list_filter = ("profile__managed_by_provider",)
     ordering = ("name",)
     fields = ("name", "managed_by_provider")
 
@@ -166,6 +167,7 @@ class ProviderIdentityAdmin(AdministratorReadOnlyAdmin):
 class LoginFailureAdmin(AdministratorReadOnlyAdmin):
     list_display = ("at", "address")
     search_fields = ("address",)
+    list_filter = ("at",)
     date_hierarchy = "at"
     fields = ("at", "address")
 
@@ -175,6 +177,8 @@ class KeptAnswerAdmin(AdministratorReadOnlyAdmin):
     """Kept answers of creating requests; their bodies are for the callers alone."""
 
     list_display = ("created_at", "user", "method", "path", "status")
+    list_filter = ("method", "user")
+    search_fields = ("path", "user__username")
     list_select_related = ("user",)
     date_hierarchy = "created_at"
     fields = ("created_at", "user", "method", "path", "status")

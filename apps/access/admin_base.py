@@ -221,6 +221,13 @@ class GrantAdmin(AdministratorReadOnlyAdmin):
     list_filter = ("granted_as_admin", "content_object")
     date_hierarchy = "granted_at"
 
+    def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        source = self.model._meta.get_field("content_object").related_model
+        return (
+            "user__username" if hasattr(self.model, "user") else "group__name",
+            f"content_object__{source.label_field}",
+        )
+
     @admin.display(description="granted to")
     def grantee(self, row: Any) -> str:
         return str(getattr(row, "user", None) or row.group)

@@ -170,6 +170,7 @@ class DocumentAdmin(ReadOnlyAdmin):
 class DocumentVersionAdmin(ReadOnlyAdmin):
     list_display = ("document", "number", "uploaded_by", "uploaded_at")
     list_filter = ("document__collection",)
+    search_fields = ("document__title", "document__source_key")
     list_select_related = ("document", "uploaded_by")
     date_hierarchy = "uploaded_at"
     exclude = ("raw",)
@@ -182,6 +183,7 @@ class DocumentVersionAdmin(ReadOnlyAdmin):
 class DocumentChunkAdmin(ReadOnlyAdmin):
     list_display = ("id", "document", "chunk_index", "start_line", "end_line", "profile")
     list_filter = ("collection",)
+    search_fields = ("document__title", "document__source_key")
     list_select_related = ("document",)
     show_full_result_count = False
     view_on_site = True
@@ -213,6 +215,7 @@ class AssetAdmin(ReadOnlyAdmin):
 class UploadAdmin(ReadOnlyAdmin):
     list_display = ("created_at", "collection", "purpose", "requested_by", "size", "ignored", "expired")
     list_filter = ("purpose", "expired", "collection", "requested_by")
+    search_fields = ("collection__name", "requested_by__username")
     list_select_related = ("collection", "requested_by")
     date_hierarchy = "created_at"
 

@@ -216,6 +216,7 @@ class JobItemAdmin(ReadOnlyAdmin):
 class JobAttemptAdmin(ReadOnlyAdmin):
     list_display = ("job", "number", "ending", "error_code", "worker", "started_at", "finished_at")
     list_filter = ("ending", "error_code")
+    search_fields = ("worker", "error_code", "error_message")
     list_select_related = ("job",)
     date_hierarchy = "started_at"
 

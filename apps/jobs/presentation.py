@@ -23,6 +23,8 @@ KIND_WORDS = {
     "resolve_links": "Resolve links",
     "link_symbols": "Link symbols",
     "project_document": "Graph of one page",
+    "merge_postings": "Index upkeep",
+    "describe_source": "Source description",
     "project_graph": "Graph rebuild",
     "lint_graph": "Graph lint",
     "propose_edges": "Propose edges",
@@ -111,6 +113,11 @@ class JobLine:
     @property
     def removed(self) -> int:
         return int(self.job.counters.get("deleted_documents", 0))
+
+    @property
+    def counted(self) -> str:
+        """The counters in words, for a kind that says nothing else of what it did."""
+        return ", ".join(f"{value:,} {name}" for name, value in counters(self.job) if value)
 
     @property
     def moving(self) -> bool:

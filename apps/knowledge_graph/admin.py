@@ -46,6 +46,7 @@ def _counted(model: Any, **conditions: Any) -> Any:
 class GraphSourceAdmin(ReadOnlyAdmin):
     list_display = ("__str__", "kind", "revision", "nodes_count", "edges_count", "dangling_count", "changed_at")
     list_filter = ("repository", "collection")
+    search_fields = ("repository__slug", "collection__name")
     list_select_related = ("repository", "collection")
     date_hierarchy = "changed_at"
     actions = ("rebuild", "dry_run", "propose")
@@ -199,6 +200,7 @@ class CrossSourceReferenceAdmin(_Derived):
 class GraphRevisionAdmin(_Derived):
     list_display = ("source", "number", "cause", "change", "created_at")
     list_filter = ("cause", *PLACES)
+    search_fields = ("source__repository__slug", "source__collection__name")
     date_hierarchy = "created_at"
 
 
@@ -213,5 +215,6 @@ class LintFindingAdmin(_Derived):
 class ProposalDecisionAdmin(_Derived):
     list_display = ("from_uid", "edge_type", "to_uid", "verdict", "decided_by", "decided_at", "source")
     list_filter = ("verdict", "edge_type", *PLACES)
+    search_fields = ("from_uid", "to_uid")
     date_hierarchy = "decided_at"
     list_select_related = ("decided_by", "source__repository", "source__collection")

@@ -256,6 +256,7 @@ class RepositoryDocumentAdmin(ReadOnlyAdmin):
 class RepositoryDocumentChunkAdmin(ReadOnlyAdmin):
     list_display = ("id", "document", "chunk_index", "start_line", "end_line", "profile")
     list_filter = ("repository",)
+    search_fields = ("document__title", "document__path")
     list_select_related = ("document",)
     show_full_result_count = False
 
@@ -290,6 +291,7 @@ class RepositoryFileAdmin(ReadOnlyAdmin):
 class SyncReportAdmin(ReadOnlyAdmin):
     list_display = ("repository", "branch", "commit", "previous_commit", "created_at")
     list_filter = ("repository",)
+    search_fields = ("repository__slug", "branch", "commit")
     list_select_related = ("repository",)
     date_hierarchy = "created_at"
 

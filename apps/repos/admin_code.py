@@ -61,6 +61,7 @@ class CodeDocumentLinkAdmin(ReadOnlyAdmin):
 class CodeChunkAdmin(ReadOnlyAdmin):
     list_display = ("id", "file", "heading_path", "chunk_index", "start_line", "end_line")
     list_filter = ("repository",)
+    search_fields = ("file__path",)
     list_select_related = ("file",)
     show_full_result_count = False
 
@@ -69,6 +70,7 @@ class CodeChunkAdmin(ReadOnlyAdmin):
 class ChunkNamesAdmin(ReadOnlyAdmin):
     list_display = ("chunk", "document", "tails")
     list_filter = ("repository",)
+    search_fields = ("document__path",)
     list_select_related = ("chunk", "document")
     show_full_result_count = False
 
@@ -95,6 +97,7 @@ class CodeDepartureAdmin(ReadOnlyAdmin):
 class CodeCoverageAdmin(ReadOnlyAdmin):
     list_display = ("repository", "commit", "documented", "exported", "created_at")
     list_filter = ("repository",)
+    search_fields = ("repository__slug", "commit")
     list_select_related = ("repository",)
     date_hierarchy = "created_at"
 
@@ -102,6 +105,8 @@ class CodeCoverageAdmin(ReadOnlyAdmin):
 @admin.register(CodeState)
 class CodeStateAdmin(ReadOnlyAdmin):
     list_display = ("repository", "commit", "is_resolved", "is_linked", "history_searched")
+    list_filter = ("is_resolved", "is_linked", "repository")
+    search_fields = ("repository__slug", "commit")
     list_select_related = ("repository",)
 
 

@@ -69,6 +69,7 @@ class QueryLogAdmin(AdministratorReadOnlyAdmin):
 class AnonymousQueriesAdmin(AdministratorReadOnlyAdmin):
     list_display = ("day", "door", "tool", "queries")
     list_filter = ("door", "tool")
+    search_fields = ("door", "tool")
     date_hierarchy = "day"
     fields = ("day", "door", "tool", "queries")
 

@@ -22,6 +22,7 @@ WIDTH, HEIGHT = 320, 60
 class EvaluationSetAdmin(AdministratorAdmin):
     list_display = ("name", "block", "owner", "created_at", "last_run")
     search_fields = ("name",)
+    list_filter = ("block", "created_at")
     fields = ("name", "block", "owner", "created_at", "judged", "history")
     readonly_fields = ("owner", "created_at", "judged", "history")
 
@@ -73,6 +74,7 @@ class EvaluationSetAdmin(AdministratorAdmin):
 class EvaluationRunAdmin(AdministratorReadOnlyAdmin):
     list_display = ("at", "set", "mode", "profile", "numbers", "queries", "stale")
     list_filter = ("set", "mode")
+    search_fields = ("set__name", "profile", "commit")
     list_select_related = ("set",)
     date_hierarchy = "at"
     fields = ("at", "set", "mode", "profile", "weights", "commit", "metrics", "milliseconds", "queries", "stale", "by")
@@ -85,6 +87,8 @@ class EvaluationRunAdmin(AdministratorReadOnlyAdmin):
 @admin.register(EvaluationGate)
 class EvaluationGateAdmin(AdministratorReadOnlyAdmin):
     list_display = ("set", "level", "metric", "minimum", "largest_fall")
+    list_filter = ("level", "set")
+    search_fields = ("set__name", "metric")
     list_select_related = ("set",)
     fields = ("set", "level", "metric", "minimum", "largest_fall")
 

@@ -25,6 +25,8 @@ class Shelf(Source):
     class Meta(Source.Meta):
         app_label = "samples"
 
+    label_field = "name"
+
     @property
     def label(self) -> str:
         return self.name

@@ -11,7 +11,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.auth.models import Group
 from django.contrib.messages import get_messages
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import NoReverseMatch, path, reverse
 
 from apps.access import tokens
@@ -361,6 +361,22 @@ def test_every_admin_page_of_our_rooms_stands_on_the_scoped_bases() -> None:
         if model.__module__.startswith(("apps.", "django.contrib.auth")) and not isinstance(page, TrailAdmin)
     ]
     assert loose == []
+
+
+def test_portal_rule_41_every_list_of_the_admin_has_a_search_and_filters(ada: Client) -> None:
+    lacking = []
+    for model, page in admin.site._registry.items():
+        if not model.__module__.startswith(("apps.", "django.contrib.auth", "cograph_site.")):
+            continue
+        request = RequestFactory().get("/admin/")
+        if not page.get_search_fields(request) or not (page.list_filter or page.date_hierarchy):
+            lacking.append(model._meta.label)
+            continue
+        address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+        answer = ada.get(f"{address}?q=xylophone")
+        assert answer.status_code == 200, address
+        assert 'id="searchbar"' in answer.content.decode(), address
+    assert lacking == []
 
 
 def test_the_grant_of_one_admin_page_is_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -163,6 +164,19 @@ def test_access_rule_35_jobs_of_single_pages_are_folded_unless_they_fail(world: 
     ):
         body = client.get(address).content.decode()
         assert {status for status, job in rows.items() if str(job.pk) in body} == shown
+
+
+def test_portal_rule_47_a_finished_job_says_what_it_did_and_its_state_once(
+    world: Any, jobs: Callable[..., Job]
+) -> None:
+    counted = jobs(world.public, kind="embed", counters={"embedded": 1661, "graph": {}})
+    silent = jobs(world.public, kind="describe_source")
+    body = world.client("ada").get(f"/jobs/{counted.pk}").content.decode()
+    words = re.compile(r'<div class="bar-words"><span>([^<]*)</span></div>')
+    assert [one.strip() for one in words.findall(body)] == ["1,661 embedded"]
+    body = world.client("ada").get(f"/jobs/{silent.pk}").content.decode()
+    assert [one.strip() for one in words.findall(body)] == [""]
+    assert f'<h1>Source description: <a href="/repos/{world.public.slug}">' in body
 
 
 def test_portal_rule_28_a_list_follows_what_runs_and_rests_afterwards(world: Any, jobs: Callable[..., Job]) -> None:

@@ -77,6 +77,7 @@ def test_portal_code_search_folds_the_overloads_of_a_function(client: Client, po
 def test_portal_code_node_shows_body_callers_callees_and_documents(client: Client, repository: Repository) -> None:
     node = CodeNode.objects.get(name="add_tax")
     page = text(client, f"/repos/{repository.slug}/code/{node.pk}")
+    assert page.index("<h2>Source</h2>") < page.index("Documents that mention it"), "what it is before who uses it"
     assert 'id="L5"' in page and 'id="L6"' in page and 'id="L7"' not in page
     assert "deep.bill.Bill.pay" in page and "base.round_up" in page
     assert f'href="/repos/{repository.slug}/docs/readme#shop"' in page
