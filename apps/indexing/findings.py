@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
@@ -37,6 +38,10 @@ class Finding:
     document_id: UUID | None = None
     fingerprint: str = ""
     patch: Patch | None = None
+    since: datetime | None = None
+    """When the server met it first; None until it has looked."""
+    first_commit: str = ""
+    """The commit that was synced then; empty where a source has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +79,20 @@ def known_rules() -> tuple[str, ...]:
 def findings(
     viewer: Viewer, source: Source, *, rules: Sequence[str] = (), severity: Severity | None = None
 ) -> list[Finding]:
-    """All findings of ``source``, worst first, then by path, line and rule; the source itself is already scoped."""
-    rows = [
+    """All findings of ``source`` with the time since when, worst first, then by path, line and rule; the source itself
+    is already scoped."""
+    from apps.indexing.sightings import with_sightings
+
+    rows = with_sightings(source, found_in(viewer, source, rules=rules, severity=severity))
+    rows.sort(key=lambda row: (SEVERITIES.index(row.severity), row.path, row.line or 0, row.column or 0, row.rule))
+    return rows
+
+
+def found_in(
+    viewer: Viewer, source: Source, *, rules: Sequence[str] = (), severity: Severity | None = None
+) -> list[Finding]:
+    """What the finders of every room give for ``source``, finder by finder."""
+    return [
         row
         for name in sorted(_finders)
         if not _finders[name].kinds or source.kind in _finders[name].kinds
@@ -83,5 +100,3 @@ def findings(
         for row in _finders[name].find(viewer, source)
         if (not rules or row.rule in rules) and (severity is None or row.severity == severity)
     ]
-    rows.sort(key=lambda row: (SEVERITIES.index(row.severity), row.path, row.line or 0, row.column or 0, row.rule))
-    return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from apps.indexing.findings import Finding
@@ -24,6 +25,8 @@ def as_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
             "document": str(finding.document_id) if finding.document_id else None,
             "fingerprint": finding.fingerprint,
             "replacement": finding.patch.new if finding.patch else None,
+            "since": _moment(finding.since) if finding.since else None,
+            "first_commit": finding.first_commit or None,
         }
         for finding in findings
     ]
@@ -69,9 +72,17 @@ def _result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
         change = {"deletedRegion": whole, "insertedContent": {"text": finding.patch.new}}
         artifact = {"artifactLocation": {"uri": _uri(finding.path)}, "replacements": [change]}
         result["fixes"] = [{"description": {"text": finding.hint or finding.message}, "artifactChanges": [artifact]}]
+    if finding.since:
+        result["provenance"] = {"firstDetectionTimeUtc": _moment(finding.since)}
+    if finding.first_commit:
+        result["properties"] = {"firstSeenCommit": finding.first_commit}
     if finding.fingerprint:
         result["partialFingerprints"] = {"cograph/v1": finding.fingerprint}
     return result
+
+
+def _moment(when: datetime) -> str:
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _uri(path: str) -> str:

@@ -85,6 +85,25 @@ class Chunk(models.Model):
         return self.ref >> SLOT_BITS
 
 
+class FindingSighting(models.Model):
+    """When a finding of a source was first met. ``mark`` tells the finding, see ``apps.indexing.sightings``; the row
+    goes when the finding does, so that one which comes back is new."""
+
+    source_kind = models.CharField(max_length=20)
+    source_id = models.UUIDField()
+    mark = models.CharField(max_length=32)
+    commit = models.CharField(max_length=64, blank=True, default="")
+    first_seen_at = models.DateTimeField()
+
+    objects = SourceKeyQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["source_id", "mark"], name="indexing_findingsighting_once")]
+
+    def __str__(self) -> str:
+        return self.mark
+
+
 class IndexedSource(models.Model):
     """What the index knows about the chunks of one store in one source. Its row lock orders all writers of the source.
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 
-from apps.indexing import postings, tombstones
+from apps.indexing import postings, sightings, tombstones
 from apps.indexing.analyzer import ANALYZER_VERSION
 from apps.indexing.chunks import reindex, remove_source
 from apps.indexing.embedding import backends, jobs, switching
@@ -57,6 +57,7 @@ def register(source_kinds: frozenset[str] = SOURCE_KINDS) -> None:
         )
     )
     register_purge(_purge, sources=source_kinds)
+    sightings.register(source_kinds)
     register_prune(_prune_orphans)
     register_prune(tombstones.prune)
 

@@ -27,7 +27,8 @@ class LintQuery(ListQuery):
 
 
 class FindingOutput(serializers.Serializer[Any]):
-    """One thing to repair. Lines and columns count from 1; ``replacement`` is the repaired line, where one is known."""
+    """One thing to repair. Lines and columns count from 1; ``replacement`` is the repaired line, where one is known.
+    ``since`` and ``first_commit``: when and at which commit it was first met; null until a job has looked."""
 
     rule = serializers.CharField()
     severity = serializers.ChoiceField(choices=SEVERITIES)
@@ -39,6 +40,8 @@ class FindingOutput(serializers.Serializer[Any]):
     document = serializers.CharField(allow_null=True)
     fingerprint = serializers.CharField()
     replacement = serializers.CharField(allow_null=True)
+    since = serializers.DateTimeField(allow_null=True)
+    first_commit = serializers.CharField(allow_null=True)
 
 
 class Linting(ApiView):

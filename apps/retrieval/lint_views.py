@@ -32,7 +32,19 @@ if TYPE_CHECKING:
 
 SOURCES_A_PAGE = 20
 """Sources whose findings are gathered at once on the page of all of them."""
-COLUMNS = ("source", "path", "line", "column", "severity", "rule", "message", "hint", "replacement")
+COLUMNS = (
+    "source",
+    "path",
+    "line",
+    "column",
+    "severity",
+    "rule",
+    "message",
+    "hint",
+    "replacement",
+    "since",
+    "first_commit",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +69,13 @@ ORDERS: dict[str, Callable[[Row], Any]] = {
     "severity": lambda row: (SEVERITIES.index(row.finding.severity), row.source.label, row.finding.path, _line(row)),
     "path": lambda row: (row.source.label, row.finding.path, _line(row)),
     "rule": lambda row: (row.finding.rule, row.source.label, row.finding.path, _line(row)),
+    "newest": lambda row: (-_age(row), row.source.label, row.finding.path, _line(row)),
 }
+
+
+def _age(row: Row) -> float:
+    """Seconds on the clock; what no job has met yet is newer than all else."""
+    return row.finding.since.timestamp() if row.finding.since else float("inf")
 
 
 def _line(row: Row) -> tuple[int, int]:
@@ -139,7 +157,7 @@ def _page(
         "rule": rule,
         "severity": severity,
         "order": order if order in ORDERS else "severity",
-        "orders": (("severity", "worst first"), ("path", "by path"), ("rule", "by rule")),
+        "orders": (("severity", "worst first"), ("path", "by path"), ("rule", "by rule"), ("newest", "newest first")),
         "q": params.get("q", "").strip()[:200],
         "filtered": bool(rule or severity or text),
         "several": not kind,
@@ -160,7 +178,7 @@ def _as_csv(rows: Sequence[Row], sources: Sequence[Source]) -> HttpResponse:
     response["Content-Disposition"] = 'attachment; filename="findings.csv"'
     writer = csv.writer(response)
     writer.writerow(COLUMNS)
-    for row in rows:
+    for row, plain in zip(rows, as_json([row.finding for row in rows]), strict=True):
         one = row.finding
         values = (
             row.source.label,
@@ -172,6 +190,8 @@ def _as_csv(rows: Sequence[Row], sources: Sequence[Source]) -> HttpResponse:
             one.message,
             one.hint,
             one.patch.new if one.patch else "",
+            plain["since"] or "",
+            one.first_commit,
         )
         writer.writerow([_cell(value) for value in values])
     return response

@@ -14,10 +14,11 @@ import pytest
 from apps.collections.curation import create_collection
 from apps.collections.uploads import upload_document
 from apps.indexing.findings import findings
+from apps.indexing.models import FindingSighting
 from apps.jobs.models import Job
 from apps.jobs.worker import run_job
 from apps.repos.models import Repository
-from apps.repos.registration import request_sync
+from apps.repos.registration import delete_repository, request_sync
 from tests.portal.worlds import commit
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loud_templates")]
@@ -159,3 +160,67 @@ def test_portal_rule_50_lint_asks_the_same_for_few_and_many(world: Any, synced: 
     few = synced("few", files={f"n/{number}.md": "# N\n\n[x](gone.md)\n" for number in range(3)})
     many = synced("many", files={f"n/{number}.md": "# N\n\n[x](gone.md)\n" for number in range(30)})
     assert count(few) == count(many) <= 20
+
+
+def test_portal_rule_32_findings_say_since_when_and_at_which_commit(
+    world: Any, synced: Callable[..., Repository], tmp_path: Path
+) -> None:
+    ada, otto = world.people["ada"], world.people["otto"]
+    repository = synced(files={"docs/a.md": "# A\n\n[gone](nowhere.md)\n"})
+    address = f"/repos/{repository.slug}/lint"
+    client = world.client("otto")
+    assert {row["since"] for row in rows(client, f"{address}?format=json")} == {None}
+    assert "not noted yet" in client.get(address).content.decode()
+
+    def note() -> str:
+        """Runs what the sync has queued; gives the commit."""
+        run_job(Job.objects.get(kind="note_findings", source_id=repository.pk, status="queued").pk)
+        repository.refresh_from_db()
+        return repository.synced_commit
+
+    def change(files: dict[str, str | None]) -> str:
+        commit(tmp_path / "acme/handbook", files)
+        run_job(request_sync(repository=repository, by=ada).job.pk)
+        return note()
+
+    def first(href: str) -> str | None:
+        (row,) = [row for row in rows(client, f"{address}?format=json&q={href}") if row["rule"] == "link_broken"]
+        assert (row["since"] is None) == (row["first_commit"] is None)
+        return str(row["first_commit"]) if row["first_commit"] else None
+
+    begin = note()
+    assert first("nowhere.md") == begin
+    second = change({"docs/a.md": "# A\n\nMore.\n\n[gone](nowhere.md) [new](missing.md)\n"})
+    assert (first("nowhere.md"), first("missing.md")) == (begin, second)  # the line may move
+    change({"docs/a.md": "# A\n\n[new](missing.md)\n"})
+    fourth = change({"docs/a.md": "# A\n\n[gone](nowhere.md) [new](missing.md)\n"})
+    assert (first("nowhere.md"), first("missing.md")) == (fourth, second)  # what comes back is new
+
+    every = rows(client, f"{address}?format=json")
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", row["since"]) for row in every)
+    (item,) = [
+        item
+        for item in client.get(f"/api/repos/{repository.slug}/lint?rule=link_broken").json()["items"]
+        if "missing.md" in item["message"]
+    ]
+    assert item["first_commit"] == second
+    assert item["since"].endswith("Z")
+    results = client.get(f"{address}?format=sarif").json()["runs"][0]["results"]
+    (result,) = [one for one in results if "missing.md" in one["message"]["text"]]
+    assert result["properties"] == {"firstSeenCommit": second}
+    assert result["provenance"]["firstDetectionTimeUtc"] == item["since"]
+    table = list(csv.DictReader(io.StringIO(client.get(f"{address}?format=csv").content.decode())))
+    assert second in {row["first_commit"] for row in table}
+    page = client.get(f"{address}?order=newest").content.decode()
+    assert f"first seen at <code>{second[:7]}" in page
+    assert page.index("nowhere.md") < page.index("missing.md")
+    assert findings(otto, repository) == findings(ada, repository)
+
+
+def test_what_was_noted_of_a_source_goes_with_it(world: Any, synced: Callable[..., Repository]) -> None:
+    repository = synced(files={"docs/a.md": "# A\n\n[gone](nowhere.md)\n"})
+    run_job(Job.objects.get(kind="note_findings", source_id=repository.pk, status="queued").pk)
+    assert FindingSighting.objects.filter(source_id=repository.pk).exists()
+    delete_repository(repository=repository, by=world.people["ada"])
+    run_job(Job.objects.get(kind="purge").pk)
+    assert not FindingSighting.objects.exists()
