@@ -45,6 +45,9 @@ class CodeFile(models.Model):
         null=True, editable=False, help_text="Of the last commit that changed the file; empty until it is looked up."
     )
     names = ArrayField(models.TextField(), default=list, help_text="Every name that its references are made of.")
+    exports = models.JSONField(
+        default=dict, help_text="Names under which others import its symbols, with the name in the file."
+    )
     flags = ArrayField(models.TextField(), default=list, help_text="Command line flags that it spells.")
     env_names = ArrayField(models.TextField(), default=list, help_text="Environment variables that it spells.")
 
@@ -356,6 +359,9 @@ class CodeState(models.Model):
     )
     commit = models.CharField(max_length=64, blank=True, default="", help_text="Whose code is stored, all steps done.")
     is_resolved = models.BooleanField(default=False)
+    layout = models.CharField(
+        max_length=64, blank=True, default="", help_text="Digest of the configuration by which imports were resolved."
+    )
     is_linked = models.BooleanField(default=False)
     next_number = models.IntegerField(default=0, help_text="Of the next new symbol.")
     segments = ArrayField(models.IntegerField(), default=list, help_text="How many symbols each of the triples holds.")

@@ -102,14 +102,19 @@ class _Reader:
         self.parsed = parsed
         self.places = Places(data)
         self.root = root
+        self.packages: Sequence[Node] = ()
+        self.exports: dict[str, str] = {}
+        self.only_listed = False
 
     def read(self) -> ParsedCode:
         grammar = self.grammar
         captures = grammar.captures(self.root)
         of = captures.get
-        packages = of("package", ())
-        package = grammar.package(self.path, text_of(packages[0]) if packages else "")
-        symbols, spans = self._symbols(package, self._definitions(captures))
+        self.packages = of("package", ())
+        package = grammar.package(self.path, text_of(self.packages[0]) if self.packages else "")
+        self.exports, self.only_listed = grammar.exports(of("export", ()), self.data)
+        ambient = [node.byte_range for node in of("ambient", ())]
+        symbols, spans = self._symbols(package, self._definitions(captures), ambient)
         imports = [entry for node in sorted(of("import", ()), key=_place) for entry in grammar.imports(node)]
         found = references(grammar, self.places, spans, of("call", ()), of("invocation", ()), of("base", ()))
         return ParsedCode(
@@ -120,6 +125,7 @@ class _Reader:
             imports=tuple(dict.fromkeys(imports)),
             literals=tuple(literals(grammar, self.root, self.places, spans)),
             package=package,
+            exports=tuple(sorted(one for one in self.exports.items() if one[0] != one[1])),
             error_line=_first_error(self.root),
             generated=_is_generated(self.text[:2000]),
         )
@@ -144,6 +150,8 @@ class _Reader:
                     if is_repaired and raw != self.parsed[at:name_end]:
                         continue  # made up
                     name = raw.decode("utf-8", "replace")
+                    if name == "_":
+                        continue  # a place where a name could stand
                     known = found.get(at)
                     if known is None or known.kind in _SOFT:
                         refined = grammar.refine(cast("SymbolKind", kind), name, node)
@@ -151,13 +159,14 @@ class _Reader:
         return sorted(found.values())
 
     def _symbols(
-        self, package: str, definitions: Sequence[_Definition]
+        self, package: str, definitions: Sequence[_Definition], ambient: Sequence[tuple[int, int]]
     ) -> tuple[list[Symbol], list[tuple[int, int, int]]]:
+        """``ambient``: stretches in which everything is exported."""
         grammar = self.grammar
         module = grammar.module_name(self.path, package)
         lines = self.text.count("\n") + (0 if self.text.endswith("\n") or not self.text else 1)
         stem = self.path.rsplit("/", 1)[-1].split(".", 1)[0]
-        doc = grammar.doc(self.root, self.root, self.root, self.data) if grammar.name == "python" else ""
+        doc = grammar.module_doc(self.root, self.packages, self.data)
         symbols = [
             Symbol("module", module.rsplit(grammar.separator, 1)[-1] or stem, module or stem, "", doc, 1,
                    max(lines, 1), 0, self.root.end_byte, None, True, grammar.is_test_file(self.path))
@@ -167,6 +176,8 @@ class _Reader:
         stack: list[tuple[int, int, int]] = []  # end byte, index, start byte
         module_prefix = f"{module}{grammar.separator}" if module else ""
         line_starts, data = self.places.starts, self.data
+        is_all = self.only_listed
+        listed = frozenset(self.exports.values())
         for start, backwards, _, kind, name, node, outer in definitions:
             end = -backwards
             while stack and (stack[-1][0] <= start or stack[-1][::2] == (end, start)):
@@ -182,10 +193,19 @@ class _Reader:
                 prefix = f"{module_prefix}{owner}{grammar.separator}"
             else:
                 prefix = f"{holder.qualified_name}{grammar.separator}" if parent else module_prefix
+            qualified = prefix + name
+            if kind == "namespace":
+                name = name.rsplit(grammar.separator, 1)[-1]
+            test = test_file or holder.test or name.startswith("test_") or grammar.is_test(node, data)
             exported = (
-                not test_file
+                not (test_file or holder.test)
                 and (parent == 0 or (holder.exported and holder.kind not in _RUN))
-                and grammar.exported(name, node, outer)
+                and (
+                    grammar.exported(name, node, outer)
+                    or (parent == 0 and name in listed)
+                    or any(first <= start < last for first, last in ambient)
+                )
+                and not (is_all and parent == 0 and not owner and name not in listed and not name.startswith("__"))
             )
             body = grammar.body(node)
             spans.append((start, end, len(symbols)))
@@ -193,10 +213,10 @@ class _Reader:
             symbols.append(
                 _symbol(
                     (
-                        kind, name, prefix + name, grammar.signature(node, body, data),
+                        kind, name, qualified, grammar.signature(node, body, data),
                         grammar.doc(node, outer, body, data), bisect_right(line_starts, start),
                         bisect_right(line_starts, max(start, end - 1)), start, end, parent, exported,
-                        test_file or name.startswith("test_"),
+                        test,
                     )
                 )
             )  # fmt: skip

@@ -17,6 +17,8 @@ from apps.symbols.literals import find_documents
 from apps.symbols.values import DocumentLiteral, Reference, ReferenceKind
 
 LONGEST_TEXT = 200
+_IMPORT = ("", "import")
+"""``import("./a")`` is written as a call and is none."""
 _LINE_END = re.compile(rb"\n")
 _RAW_PREFIX = re.compile(r"[A-Za-z]*r[A-Za-z]*[\"'#]|`", re.IGNORECASE)
 _DOCUMENT = re.compile(rb"\.(?:mdx?|markdown|rst)(?![0-9A-Za-z_])", re.IGNORECASE)
@@ -77,7 +79,7 @@ def references(
     for node in calls:
         start, end = node.byte_range
         pair = _chain(data[start:end] if end - start <= LONGEST_CHAIN else data[end - LONGEST_CHAIN : end])
-        if pair is not None:
+        if pair is not None and pair != _IMPORT:
             entries.append((start, -end, len(entries), end, "calls", pair, ""))
     for node in bases:
         start, end = node.byte_range

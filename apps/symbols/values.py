@@ -111,6 +111,8 @@ class ParsedCode:
     literals: tuple[DocumentLiteral, ...]
     package: str
     """Package clause or dotted module path: what imports of the same repository call this file."""
+    exports: tuple[tuple[str, str], ...] = ()
+    """Names under which others import a symbol of the file, with its name here, where the two differ."""
     error_line: int | None = None
     """First line that the grammar could not read; what stands around it is indexed all the same."""
     generated: bool = False

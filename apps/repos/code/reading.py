@@ -19,7 +19,7 @@ from apps.symbols.parsing import parse_code
 from apps.symbols.values import NotParsed, ParsedCode
 
 READ_CODE = "apps.repos.code.reading:read_code"
-CODE_VERSION = "3"
+CODE_VERSION = "4"
 """Raised with every change of parsing or cutting: files of another version are read anew."""
 
 

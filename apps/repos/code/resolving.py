@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,9 +12,12 @@ from django.db import connection
 
 from apps.jobs.running import JobRun
 from apps.repos.code.storing import Changes
+from apps.repos.code.surroundings import around, everything_around, note_handed_on
 from apps.repos.models import Repository
 from apps.repos.models_code import CodeFile
-from apps.symbols.resolution import Edge, FileScope, Known, SymbolIndex
+from apps.symbols.layout import Layout
+from apps.symbols.modules import FileScope
+from apps.symbols.resolution import Edge, Known, SymbolIndex
 from apps.symbols.values import TYPE_KINDS, Import, Reference
 
 FEW_FILES = 200
@@ -44,12 +47,23 @@ _SOME_NODES = (
 )
 
 
-def resolve(run: JobRun, repository: Repository, changes: Changes, *, everything: bool) -> int:
+def resolve(run: JobRun, repository: Repository, changes: Changes, layout: Layout, *, everything: bool) -> int:
     """Resolve the references of changed files and of files that use a changed name. Gives how many edges changed."""
+    if not everything:
+        note_handed_on(repository, changes, layout)
     files = _files(repository, changes, everything=everything)
     if not files:
         return 0
-    index = SymbolIndex(_known(repository, files))
+    if len(files) > FEW_FILES:
+        surroundings = everything_around(repository)
+    else:
+        surroundings = around(repository, {file.scope.path: file.names for file in files}, layout)
+    index = SymbolIndex(
+        _known(repository, files, surroundings.names),
+        layout=layout,
+        bindings=surroundings.bindings,
+        exports=surroundings.exports,
+    )
     changed = 0
     waiting: list[tuple[int, uuid.UUID | None, int]] = []
     for at in range(0, len(files), FILES_AT_ONCE):
@@ -75,12 +89,12 @@ def _files(repository: Repository, changes: Changes, *, everything: bool) -> lis
     ]
 
 
-def _known(repository: Repository, files: Sequence[_File]) -> Iterator[Known]:
+def _known(repository: Repository, files: Sequence[_File], handed_on: Set[str]) -> Iterator[Known]:
     with connection.cursor() as cursor:
         if len(files) > FEW_FILES:
             cursor.execute(_ALL_NODES, [repository.pk])
         else:
-            names = sorted({name for file in files for name in file.names})
+            names = sorted({name for file in files for name in file.names} | handed_on)
             ids = [file.id for file in files]
             cursor.execute(_SOME_NODES, [repository.pk, ids, names, list(TYPE_KINDS), repository.pk, names])
         while rows := cursor.fetchmany(5000):

@@ -21,6 +21,7 @@ from apps.repos.code.alike import settle
 from apps.repos.code.reading import CODE_VERSION, READ_CODE, CodeRead
 from apps.repos.code.resolving import resolve
 from apps.repos.code.storing import Changes, SourceFile, remove, store
+from apps.repos.code.surroundings import configuration_of, layout_of
 from apps.repos.discovery import Filters, in_excluded_folder, split
 from apps.repos.git.blobs import BlobReader, blob_reader
 from apps.repos.git.values import SUBMODULE, SYMLINK
@@ -70,10 +71,15 @@ class CodeStage:
         self._report(problems)
         if self.changes.added or not self.state.next_number:
             settle(self.run, self.repository)
-        everything = forced or not self.state.is_resolved
-        resolve(self.run, self.repository, self.changes, everything=everything)
+        configuration = configuration_of(self.repository)
+        everything = forced or not self.state.is_resolved or self.state.layout != configuration.digest
+        if everything or wanted or gone:
+            layout = layout_of(configuration, self.mirror)
+            resolve(self.run, self.repository, self.changes, layout, everything=everything)
         with self.run.batch():
-            CodeState.objects.filter(pk=self.state.pk).update(is_resolved=True, commit=self.repository.synced_commit)
+            CodeState.objects.filter(pk=self.state.pk).update(
+                is_resolved=True, layout=configuration.digest, commit=self.repository.synced_commit
+            )
         return self.changes
 
     def _open(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,23 +14,27 @@ from django.db import connection
 from apps.indexing.chunks import DocumentText, store_documents
 from apps.indexing.chunks import remove_documents as remove_chunks
 from apps.repos.code import alike
+from apps.repos.code.edges import (
+    copy_rows,
+    delete_edges,
+    note_bindings,
+    old_imports,
+    old_targets,
+    write_edges,
+    write_literals,
+)
 from apps.repos.code.reading import CODE_VERSION, CodeRead
 from apps.repos.discovery import is_side
 from apps.repos.models import Repository
-from apps.repos.models_code import CodeFile, CodeFileState, CodeNode, EdgeKind
+from apps.repos.models_code import CodeFile, CodeFileState, CodeNode
 from apps.repos.stores import CODE_STORE
+from apps.symbols.modules import FileScope
 from apps.symbols.names import search_keys, segments, trigrams
-from apps.symbols.values import TYPE_KINDS, ParsedCode, Symbol
+from apps.symbols.values import Import, ParsedCode, Symbol
 
 NODE_COLUMNS = (
     "id, repository_id, file_id, parent_id, key, language, kind, name, qualified_name, signature, doc, start_line,"
     " end_line, start_byte, end_byte, exported, test, side, segments, search_keys, number"
-)
-EDGE_COLUMNS = (
-    'repository_id, file_id, source_id, target_id, kind, qualifier, name, subject, line, "column", confidence'
-)
-LITERAL_COLUMNS = (
-    'repository_id, file_id, node_id, written, path, fragment, url, line, "column", state, anchor, candidates'
 )
 _PLACE = ("kind", "doc", "start_line", "end_line", "start_byte", "end_byte", "exported", "test")
 _PLACE_TYPES = ("text", "text", "int4", "int4", "int4", "int4", "boolean", "boolean")
@@ -73,6 +77,8 @@ class Changes:
     flags: dict[str, str] = field(default_factory=dict)
     """Command line flags that changed files spelled before, with a path of each."""
     env_names: dict[str, str] = field(default_factory=dict)
+    bindings: list[tuple[FileScope, Import]] = field(default_factory=list)
+    """Imports that came or went, with their files."""
 
     def merge_package(self, package: str) -> None:
         parts = package.replace("::", ".").replace("/", ".").split(".")
@@ -98,7 +104,8 @@ def store(repository: Repository, batch: Sequence[tuple[SourceFile, CodeRead]], 
     _write_texts(batch)
     known = [source.known for source, _ in batch if source.known]
     old = _old_nodes(known)
-    targets = _old_targets(known)
+    targets = old_targets(known)
+    note_bindings(batch, old_imports(known), changes)
     gone: list[uuid.UUID] = []
     new: list[_New] = []
     moved: list[tuple[Any, ...]] = []
@@ -109,10 +116,10 @@ def store(repository: Repository, batch: Sequence[tuple[SourceFile, CodeRead]], 
             repository, file_id, source, read, old.pop(file_id, {}), new, moved, gone, changes
         )
     _forget_nodes(gone)
-    _delete_edges(known)
+    delete_edges(known)
     _write_nodes(repository, new, moved)
-    _write_edges(repository, batch, ids, nodes, targets)
-    _write_literals(repository, batch, ids, nodes)
+    write_edges(repository, batch, ids, nodes, targets)
+    write_literals(repository, batch, ids, nodes)
     store_documents(
         CODE_STORE,
         source_id=repository.pk,
@@ -140,7 +147,7 @@ def remove(repository: Repository, files: Sequence[uuid.UUID], changes: Changes)
     if not files:
         return
     ids = list(files)
-    for package in _remember(ids, changes).values():
+    for package, _ in _remember(ids, changes).values():
         changes.merge_package(package)
     remove_chunks(CODE_STORE, source_id=repository.pk, document_ids=ids)
     with connection.cursor() as cursor:
@@ -150,20 +157,27 @@ def remove(repository: Repository, files: Sequence[uuid.UUID], changes: Changes)
             [ids],
         )
         rows = cursor.fetchall()
+        # Whoever imported from them what they imported themselves gets it no more.
+        cursor.execute(
+            "SELECT DISTINCT subject FROM code_edges WHERE file_id = ANY(%s) AND kind = 'imports'"
+            " AND target_id IS NOT NULL AND subject NOT IN ('', '*')",
+            [ids],
+        )
+        changes.names.update(name for (name,) in cursor.fetchall())
     changes.names.update(name for _, name, *_ in rows)
     changes.gone += [Gone(*row) for _, *row in rows]
-    _delete_edges(ids)
+    delete_edges(ids)
     _forget_nodes([pk for pk, *_ in rows])
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM code_files WHERE id = ANY(%s)", [ids])
 
 
-def _remember(files: Sequence[uuid.UUID], changes: Changes) -> dict[uuid.UUID, str]:
-    """What files were called and spelled before they change. Gives their packages."""
-    packages: dict[uuid.UUID, str] = {}
-    rows = CodeFile.objects.filter(pk__in=files).values_list("pk", "path", "package", "flags", "env_names")
-    for pk, path, package, flags, env_names in rows:
-        packages[pk] = package
+def _remember(files: Sequence[uuid.UUID], changes: Changes) -> dict[uuid.UUID, tuple[str, Mapping[str, str]]]:
+    """What files were called and spelled before they change. Gives their packages and exports."""
+    packages: dict[uuid.UUID, tuple[str, Mapping[str, str]]] = {}
+    rows = CodeFile.objects.filter(pk__in=files).values_list("pk", "path", "package", "exports", "flags", "env_names")
+    for pk, path, package, exports, flags, env_names in rows:
+        packages[pk] = (package, exports)
         changes.flags.update(dict.fromkeys(flags, path))
         changes.env_names.update(dict.fromkeys(env_names, path))
     return packages
@@ -180,9 +194,10 @@ def _write_files(
     for source, read in batch:
         package = read.code.package if read.code is not None else ""
         id_ = ids[source.path]
-        if before.get(id_) != package:
+        exports = dict(read.code.exports) if read.code is not None else {}
+        if (old := before.get(id_, ("", {}))) != (package, exports) or id_ not in before:
             changes.merge_package(package)
-            changes.merge_package(before.get(id_, ""))
+            changes.merge_package(old[0])
         rows.append(
             CodeFile(
                 id=id_,
@@ -200,6 +215,7 @@ def _write_files(
                 side=is_side(source.path),
                 line_count=read.line_count,
                 names=list(read.names),
+                exports=exports,
                 flags=list(read.flags),
                 env_names=list(read.env_names),
             )
@@ -231,17 +247,6 @@ def _old_nodes(files: Sequence[uuid.UUID]) -> dict[uuid.UUID, dict[bytes, _Old]]
     for file_id, key, id_, name, qualified, parent, *place in rows:
         found[file_id][bytes(key)] = _Old(id_, name, qualified, (parent, *place))
     return found
-
-
-def _old_targets(files: Sequence[uuid.UUID]) -> dict[tuple[Any, ...], tuple[uuid.UUID, int]]:
-    """Where references of the files led until now: they lead there until all are resolved anew."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT source_id, kind, qualifier, name, subject, target_id, confidence FROM code_edges"
-            " WHERE file_id = ANY(%s) AND target_id IS NOT NULL AND kind <> 'declares'",
-            [list(files)],
-        )
-        return {tuple(key): (target, confidence) for *key, target, confidence in cursor.fetchall()}
 
 
 def keys_of(code: ParsedCode, path: str) -> list[bytes]:
@@ -318,7 +323,7 @@ def _write_nodes(repository: Repository, new: Sequence[_New], moved: Sequence[tu
     first = alike.add(repository, [trigrams(name) for name, _ in new])
     rows = [(*row, number) for number, (_, row) in enumerate(new, first)]
     with connection.cursor() as cursor:
-        _copy(cursor, "code_nodes", NODE_COLUMNS, rows)
+        copy_rows(cursor, "code_nodes", NODE_COLUMNS, rows)
         if moved:
             names = ("parent_id", *_PLACE)
             types = ("uuid", "uuid", *_PLACE_TYPES)
@@ -341,99 +346,3 @@ def _forget_nodes(gone: Sequence[uuid.UUID]) -> None:
         cursor.execute("DELETE FROM code_edges WHERE source_id = ANY(%s)", [ids])
         cursor.execute("UPDATE code_edges SET target_id = NULL, confidence = 0 WHERE target_id = ANY(%s)", [ids])
         cursor.execute("DELETE FROM code_nodes WHERE id = ANY(%s)", [ids])
-
-
-def _delete_edges(files: Sequence[uuid.UUID]) -> None:
-    if not files:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM code_edges WHERE file_id = ANY(%s)", [list(files)])
-        cursor.execute("DELETE FROM code_document_links WHERE file_id = ANY(%s)", [list(files)])
-
-
-def _write_edges(
-    repository: Repository,
-    batch: Sequence[tuple[SourceFile, CodeRead]],
-    ids: Mapping[str, uuid.UUID],
-    nodes: Mapping[str, Sequence[uuid.UUID]],
-    targets: Mapping[tuple[Any, ...], tuple[uuid.UUID, int]],
-) -> None:
-    rows: list[tuple[Any, ...]] = []
-    alive = _alive({target for target, _ in targets.values()})
-    for source, read in batch:
-        if read.code is None:
-            continue
-        own, file_id = nodes[source.path], ids[source.path]
-        for place, symbol in enumerate(read.code.symbols):
-            if symbol.parent is not None:
-                rows.append(
-                    (
-                        repository.pk, file_id, own[symbol.parent], own[place], EdgeKind.DECLARES.value, "",
-                        symbol.name, "", symbol.start_line, 1, 100,
-                    )
-                )  # fmt: skip
-        for kind, holder, qualifier, name, subject, line, column in _references(read.code):
-            target, confidence = targets.get((own[holder], kind, qualifier, name, subject), (None, 0))
-            if target not in alive:
-                target, confidence = None, 0
-            rows.append(
-                (
-                    repository.pk, file_id, own[holder], target, kind, qualifier, name, subject, line, column,
-                    confidence,
-                )
-            )  # fmt: skip
-    with connection.cursor() as cursor:
-        _copy(cursor, "code_edges", EDGE_COLUMNS, rows)
-
-
-def _references(code: ParsedCode) -> Iterable[tuple[str, int, str, str, str, int, int]]:
-    """(kind, symbol, qualifier, name, subject, line, column), each once; imports stand on the module."""
-    types = {
-        symbol.name: place for place, symbol in reversed(list(enumerate(code.symbols))) if symbol.kind in TYPE_KINDS
-    }
-    found: dict[tuple[str, int, str, str, str, int, int], None] = {}
-    for reference in code.references:
-        holder = types.get(reference.subject, reference.symbol) if reference.subject else reference.symbol
-        found[
-            reference.kind, holder, reference.qualifier, reference.name, reference.subject, reference.line,
-            reference.column,
-        ] = None  # fmt: skip
-    for entry in code.imports:
-        found["imports", 0, entry.module, entry.member, entry.local, entry.line, 1] = None
-    return found
-
-
-def _alive(targets: set[uuid.UUID]) -> set[uuid.UUID]:
-    return set(CodeNode.objects.filter(pk__in=targets).values_list("pk", flat=True)) if targets else set()
-
-
-def _write_literals(
-    repository: Repository,
-    batch: Sequence[tuple[SourceFile, CodeRead]],
-    ids: Mapping[str, uuid.UUID],
-    nodes: Mapping[str, Sequence[uuid.UUID]],
-) -> None:
-    rows: list[tuple[Any, ...]] = []
-    for source, read in batch:
-        seen: set[tuple[int, int, str]] = set()
-        for literal in read.code.literals if read.code is not None else ():
-            place = (literal.line, literal.column, literal.text)
-            if place in seen:
-                continue
-            seen.add(place)
-            rows.append(
-                (
-                    repository.pk, ids[source.path], nodes[source.path][literal.symbol], literal.text, literal.path,
-                    literal.fragment, literal.url, literal.line, literal.column, "unresolved", "", [],
-                )
-            )  # fmt: skip
-    with connection.cursor() as cursor:
-        _copy(cursor, "code_document_links", LITERAL_COLUMNS, rows)
-
-
-def _copy(cursor: Any, table: str, columns: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    if not rows:
-        return
-    with cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
-        for row in rows:
-            copy.write_row(row)

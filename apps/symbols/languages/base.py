@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -18,10 +18,15 @@ LONGEST_CHAIN = 800
 LOOKED_BACK = 200
 """Bytes above a definition in which a comment ends that belongs to it."""
 
-_CHAIN = re.compile(r"[\w$]+(?:(?:\.|::|\?\.|->)[\w$]+)*\Z")
-_LAST = re.compile(r"([\w$]+)\s*\Z")
+_CHAIN = re.compile(r"(?!\d)[\w$]+(?:(?:\.|::|\?\.|->)[\w$]+)*\Z")
+_LAST = re.compile(r"(?<![\w$])((?!\d)[\w$]+)\s*\Z")
 _SEPARATORS = re.compile(r"\?\.|::|->")
-_BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_C_COMMENTS = re.compile(
+    r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|(?P<comment>/\*.*?\*/|//[^\n]*)", re.DOTALL
+)
+_HASH_COMMENTS = re.compile(
+    r"\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|(?P<comment>#[^\n]*)", re.DOTALL
+)
 _MARKS = re.compile(r"\n[ \t]*(?:/\*\*?|\*+/|\*|//[/!]?|#+)?[ \t]?")
 
 
@@ -117,6 +122,19 @@ class Grammar:
     def exported(self, name: str, node: Node, outer: Node) -> bool:
         return True
 
+    def exports(self, nodes: Sequence[Node], data: bytes) -> tuple[dict[str, str], bool]:
+        """What a file says of its exports elsewhere than where they are defined: the name for others with the name
+        here, and whether nothing else is exported. ``nodes``: what was captured as ``export``."""
+        return {}, False
+
+    def is_test(self, node: Node, data: bytes) -> bool:
+        """Whether a definition is marked as a test, in whatever file it stands."""
+        return False
+
+    def module_doc(self, root: Node, packages: Sequence[Node], data: bytes) -> str:
+        """What a file says of itself. ``packages``: what its package clauses name."""
+        return ""
+
     def imports(self, node: Node) -> list[Import]:
         return []
 
@@ -152,8 +170,11 @@ class Grammar:
         """The definition up to its body or value, blanks collapsed: what a caller must know."""
         raw = data[node.start_byte : body.start_byte if body is not None else node.end_byte]
         text = raw.decode("utf-8", "replace")
-        if self.has_block_comments and "/*" in text:
-            text = _BLOCK_COMMENT.sub(" ", text)  # of the members of a type that stands in the signature
+        if self.has_block_comments:
+            if "/*" in text or "//" in text:
+                text = _C_COMMENTS.sub(_without_comment, text)
+        elif "#" in text:
+            text = _HASH_COMMENTS.sub(_without_comment, text)
         text = " ".join((_on_one_line(text) if "\n" in text else text).split())
         return text.rstrip("{:=;").strip()[:MAX_SIGNATURE_CHARS]
 
@@ -168,7 +189,9 @@ class Grammar:
             text = data[comment.start_byte : comment.end_byte].decode("utf-8", "replace")
             if comment.end_point[0] + 1 < below.start_point[0] and not text.endswith("\n"):
                 break
-            lines.insert(0, text)
+            if comment.start_point[0] < below.start_point[0] and not _begins_line(comment.start_byte, data):
+                break  # it tells of what stands before it
+            lines.insert(0, text.rstrip("\n"))
             below, comment = comment, comment.prev_sibling
         return clean_comment("\n".join(lines))
 
@@ -181,6 +204,14 @@ class Grammar:
         end = floor + len(above)
         line = max(data.rfind(b"\n", max(0, end - MAX_DOC_CHARS), end), end - MAX_DOC_CHARS, 0)
         return data.find(b"//", line, end) >= 0
+
+
+def _begins_line(start: int, data: bytes) -> bool:
+    return not data[data.rfind(b"\n", 0, start) + 1 : start].strip()
+
+
+def _without_comment(match: re.Match[str]) -> str:
+    return " " if match["comment"] else match.group()
 
 
 def _on_one_line(text: str) -> str:
@@ -220,7 +251,12 @@ def chain(text: str, *, whole: bool = True) -> tuple[str, str] | None:
     """
     if text.isidentifier() and whole:
         return "", text
+    text = text.removeprefix("await ")
+    if text.startswith("super()."):
+        text = f"super.{text[8:]}"
     if whole:
+        if "::<" in text:
+            text = _without_turbofish(text)
         for opening in "<[":
             if opening in text and text.endswith((">", "]")):
                 text = text.split(opening, 1)[0]
@@ -230,6 +266,21 @@ def chain(text: str, *, whole: bool = True) -> tuple[str, str] | None:
         return ".".join(parts[:-1]), parts[-1]
     last = _LAST.search(text)
     return ("?", last.group(1)) if last else None
+
+
+def _without_turbofish(text: str) -> str:
+    """``Vec::<T>::new`` is ``Vec::new``."""
+    kept: list[str] = []
+    depth = done = 0
+    for at, character in enumerate(text):
+        if character == "<" and (depth or text[at - 2 : at] == "::"):
+            if not depth:
+                kept.append(text[done : at - 2])
+            depth += 1
+        elif character == ">" and depth:
+            depth -= 1
+            done = at + 1
+    return text if depth else "".join([*kept, text[done:]])
 
 
 def dotted_path(path: str, roots: tuple[str, ...] = ("src", "lib", "python")) -> str:

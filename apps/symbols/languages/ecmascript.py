@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import ClassVar
 
@@ -8,19 +8,24 @@ import tree_sitter_javascript
 import tree_sitter_typescript
 from tree_sitter import Language, Node
 
-from apps.symbols.languages.base import Grammar, text_of
+from apps.symbols.languages.base import LOOKED_BACK, Grammar, text_of
+from apps.symbols.languages.ecmascript_modules import assigned, bound, imports, listed, required_module
 from apps.symbols.languages.ecmascript_repairs import prepared, repaired
 from apps.symbols.values import Import, SymbolKind
 
 _FUNCTIONS = "[(arrow_function) (function_expression) (generator_function)]"
 
+_BOUND = "[(identifier) (object_pattern) (array_pattern)]"
 _SHARED = f"""
 (function_declaration name: (identifier)) @def.function
 (generator_function_declaration name: (identifier)) @def.function
-(program (lexical_declaration (variable_declarator name: (identifier)) @def.variable))
-(program (variable_declaration (variable_declarator name: (identifier)) @def.variable))
-(export_statement (lexical_declaration (variable_declarator name: (identifier)) @def.variable))
-(export_statement (variable_declaration (variable_declarator name: (identifier)) @def.variable))
+(program (lexical_declaration (variable_declarator name: {_BOUND}) @def.variable))
+(program (variable_declaration (variable_declarator name: {_BOUND}) @def.variable))
+(export_statement (lexical_declaration (variable_declarator name: {_BOUND}) @def.variable))
+(export_statement (variable_declaration (variable_declarator name: {_BOUND}) @def.variable))
+(program (expression_statement (assignment_expression
+  left: (member_expression object: (_) @holder property: (property_identifier))) @def.constant)
+  (#match? @holder "^(module[.])?exports$"))
 (variable_declarator name: (identifier) value: {_FUNCTIONS}) @def.function
 (assignment_expression
   left: (member_expression property: (property_identifier)) right: {_FUNCTIONS}) @def.function
@@ -30,9 +35,35 @@ _SHARED = f"""
 (new_expression constructor: (_) @call)
 (import_statement) @import
 (export_statement source: (string)) @import
-(lexical_declaration (variable_declarator value: (call_expression function: (identifier) @require
-  (#eq? @require "require")))) @import
+(export_statement !source (export_clause)) @export
+(export_statement value: (_)) @export
+(export_statement "default" value: [(function_expression !name) (generator_function !name) (arrow_function)])
+  @def.function
+(export_statement "default" value: (class !name)) @def.class
+(export_statement "default" declaration: (_)) @export
+(call_expression function: (import) arguments: (arguments . (string) @dynamic)) @import
+(call_expression function: (identifier) @require arguments: (arguments . (string)) (#eq? @require "require")) @import
 """
+_EVERYWHERE = frozenset({"exports", "module.exports", "this", "window", "globalThis", "self", "global"})
+"""What is assigned to is no member of a symbol."""
+
+
+_EXPORTED = frozenset(
+    {
+        "assignment_expression",
+        "enum_assignment",
+        "field_definition",
+        "pair",
+        "property_identifier",
+        "property_signature",
+    }
+)
+"""What is exported when what it belongs to is."""
+_ELEMENTS = """
+    (jsx_opening_element name: (_) @call (#match? @call "^[^a-z]|[.]"))
+    (jsx_self_closing_element name: (_) @call (#match? @call "^[^a-z]|[.]"))
+"""
+"""Those in lower case are of the browser."""
 
 
 class _EcmaScript(Grammar):
@@ -46,12 +77,45 @@ class _EcmaScript(Grammar):
         return pure.parent.name if pure.name == "index" and pure.parent.name else pure.name
 
     def names(self, node: Node) -> list[Node]:
+        if node.type == "property_identifier":
+            return [node]
+        if node.type == "export_statement":  # of what has no name
+            return [child for child in node.children if child.type == "default"]
         name = node.child_by_field_name("name")
         if name is None:
             name = node.child_by_field_name("property") or node.child_by_field_name("key")
         if name is None and (left := node.child_by_field_name("left")) is not None:
             name = left.child_by_field_name("property")
-        return [name] if name is not None else []
+        if name is None:
+            return []
+        if node.type != "variable_declarator":
+            return [name]
+        value = node.child_by_field_name("value")
+        if value is not None and required_module(value) is not None:
+            return []  # an import
+        return [name] if name.type == "identifier" else bound(name)
+
+    def owner(self, node: Node) -> str:
+        """Of ``Shape.prototype.area = …`` and ``Shape.of = …`` the name before."""
+        left = node.child_by_field_name("left") if node.type == "assignment_expression" else None
+        holder = left.child_by_field_name("object") if left is not None else None
+        if left is None or holder is None or holder.type not in {"identifier", "member_expression"}:
+            return ""
+        name = text_of(holder).removesuffix(".prototype")
+        return "" if name in _EVERYWHERE or "." in name or text_of(left).startswith("module.") else name
+
+    def exports(self, nodes: Sequence[Node], data: bytes) -> tuple[dict[str, str], bool]:
+        return {**listed(nodes), **(assigned(data) if b"exports" in data else {})}, False
+
+    def doc(self, node: Node, outer: Node, body: Node | None, data: bytes) -> str:
+        """Decorators of a method stand beside it, below the comment."""
+        if node.type == "method_definition":
+            while data.rfind(b"@", max(0, outer.start_byte - LOOKED_BACK), outer.start_byte) >= 0:
+                above = outer.prev_sibling
+                if above is None or above.type != "decorator":
+                    break
+                outer = above
+        return super().doc(node, outer, body, data)
 
     def repaired(self, data: bytes) -> bytes:
         return repaired(data)
@@ -84,7 +148,7 @@ class _EcmaScript(Grammar):
             "abstract_method_signature",
         }:
             return not any(text_of(child) in {"private", "protected"} for child in node.children[:2])
-        return node.type in {"pair", "assignment_expression", "property_signature"}
+        return node.type in _EXPORTED
 
     def body(self, node: Node) -> Node | None:
         value = node.child_by_field_name("value" if node.type != "assignment_expression" else "right")
@@ -95,46 +159,7 @@ class _EcmaScript(Grammar):
         )
 
     def imports(self, node: Node) -> list[Import]:
-        line = node.start_point[0] + 1
-        if node.type == "lexical_declaration":
-            return self._required(node, line)
-        source = node.child_by_field_name("source")
-        if source is None:
-            return []
-        module = text_of(source).strip("\"'`")
-        found: list[Import] = []
-        stack = list(reversed(node.named_children))
-        while stack:
-            child = stack.pop()
-            if child.type in {"import_specifier", "export_specifier"}:
-                name, alias = child.child_by_field_name("name"), child.child_by_field_name("alias")
-                if name is not None:
-                    found.append(Import(module, text_of(name), text_of(alias if alias is not None else name), line))
-            elif child.type in {"namespace_import", "namespace_export"}:
-                found.append(Import(module, "", text_of(child.named_children[-1]), line))
-            elif child.type == "identifier":
-                found.append(Import(module, "default", text_of(child), line))
-            elif child.type in {"import_clause", "named_imports", "export_clause"}:
-                stack.extend(reversed(child.named_children))
-        return found or [Import(module, "*", "*", line)]
-
-    def _required(self, node: Node, line: int) -> list[Import]:
-        found: list[Import] = []
-        for declarator in node.named_children:
-            name, value = declarator.child_by_field_name("name"), declarator.child_by_field_name("value")
-            arguments = value.child_by_field_name("arguments") if value is not None else None
-            if name is None or arguments is None or not arguments.named_children:
-                continue
-            module = text_of(arguments.named_children[0]).strip("\"'`")
-            if name.type == "identifier":
-                found.append(Import(module, "", text_of(name), line))
-            elif name.type == "object_pattern":
-                found += [
-                    Import(module, text_of(part), text_of(part), line)
-                    for part in name.named_children
-                    if part.type == "shorthand_property_identifier_pattern"
-                ]
-        return found
+        return imports(node)
 
 
 class JavaScript(_EcmaScript):
@@ -145,11 +170,10 @@ class JavaScript(_EcmaScript):
         + """
     (class_declaration name: (identifier)) @def.class
     (class name: (identifier)) @def.class
-    (field_definition property: (property_identifier)) @def.field
+    (field_definition property: [(property_identifier) (private_property_identifier)]) @def.field
     (class_heritage (_) @base)
-    (jsx_opening_element name: (_) @call)
-    (jsx_self_closing_element name: (_) @call)
     """
+        + _ELEMENTS
     )
 
     def load(self) -> Language:
@@ -169,9 +193,13 @@ class TypeScript(_EcmaScript):
     (enum_declaration name: (identifier)) @def.enum
     (ambient_declaration (lexical_declaration (variable_declarator name: (identifier)) @def.variable))
     (ambient_declaration (variable_declaration (variable_declarator name: (identifier)) @def.variable))
-    (internal_module name: (identifier)) @def.namespace
+    (enum_body name: (property_identifier) @def.constant)
+    (enum_assignment name: (property_identifier)) @def.constant
+    (internal_module name: [(identifier) (nested_identifier)]) @def.namespace
+    (ambient_declaration [(module) (internal_module) (statement_block)]) @ambient
+    (export_statement "=" (identifier)) @export
     (function_signature name: (identifier)) @def.function
-    (public_field_definition name: (property_identifier)) @def.field
+    (public_field_definition name: [(property_identifier) (private_property_identifier)]) @def.field
     (method_signature name: (property_identifier)) @def.method
     (abstract_method_signature name: (property_identifier)) @def.method
     (property_signature name: (property_identifier)) @def.field
@@ -190,13 +218,7 @@ class TypeScript(_EcmaScript):
 
 class Tsx(TypeScript):
     extensions = (".tsx",)
-    query = (
-        TypeScript.query
-        + """
-    (jsx_opening_element name: (_) @call)
-    (jsx_self_closing_element name: (_) @call)
-    """
-    )
+    query = TypeScript.query + _ELEMENTS
 
     def load(self) -> Language:
         return Language(tree_sitter_typescript.language_tsx())

@@ -6,6 +6,10 @@ from tree_sitter import Language, Node
 from apps.symbols.languages.base import LONGEST_CHAIN, Grammar, chain, text_of
 from apps.symbols.values import Import, SymbolKind
 
+_DECLARATIONS = frozenset({"field_declaration", "constant_declaration"})
+_PUBLIC = frozenset({"interface_body", "annotation_type_body"})
+"""Where everything is public without saying so."""
+
 
 class Java(Grammar):
     name = "java"
@@ -19,6 +23,9 @@ class Java(Grammar):
     (method_declaration name: (identifier)) @def.method
     (constructor_declaration name: (identifier)) @def.constructor
     (field_declaration declarator: (variable_declarator name: (identifier))) @def.field
+    (constant_declaration declarator: (variable_declarator name: (identifier))) @def.constant
+    (enum_constant name: (identifier)) @def.constant
+    (annotation_type_element_declaration name: (identifier)) @def.method
     (method_invocation name: (identifier)) @invocation
     (object_creation_expression type: (_) @call)
     (superclass (_) @base)
@@ -33,7 +40,7 @@ class Java(Grammar):
         return Language(tree_sitter_java.language())
 
     def names(self, node: Node) -> list[Node]:
-        if node.type != "field_declaration":
+        if node.type not in _DECLARATIONS:
             return super().names(node)
         names = [child.child_by_field_name("name") for child in node.children_by_field_name("declarator")]
         return [name for name in names if name is not None and name.type == "identifier"]
@@ -42,14 +49,16 @@ class Java(Grammar):
         return "constant" if kind == "field" and name.isupper() and "static" in text_of(node).split("=")[0] else kind
 
     def body(self, node: Node) -> Node | None:
-        if node.type == "field_declaration":
+        if node.type == "enum_constant":
+            return node.child_by_field_name("arguments") or node.child_by_field_name("body")
+        if node.type in _DECLARATIONS:
             declarator = node.child_by_field_name("declarator")
             return declarator.child_by_field_name("value") if declarator is not None else None
         return super().body(node)
 
     def exported(self, name: str, node: Node, outer: Node) -> bool:
         parent = node.parent
-        if parent is not None and parent.type == "interface_body":
+        if node.type == "enum_constant" or (parent is not None and parent.type in _PUBLIC):
             return True
         return any(child.type == "modifiers" and "public" in text_of(child) for child in node.children)
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 import tree_sitter_python
 from tree_sitter import Language, Node
@@ -13,20 +14,35 @@ MOST_COMMENTS = 1000
 """Above a docstring: each look at a child counts from the first one."""
 
 
+_PATTERNS = frozenset({"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern"})
 _BEFORE_DOC = frozenset(b"\"'#rRuUbBfF")
 """What the body of a documented function begins with: asked of the bytes, since most have no docstring."""
+
+
+_SET = "(expression_statement (assignment left: [(identifier) (pattern_list) (tuple_pattern) (list_pattern)])"
+_ALL = re.compile(rb"^__all__(?:[ \t]*:[^=\n]+)?[ \t]*\+?=[ \t]*[\[(]([^\])]*)[\])]", re.MULTILINE)
+_ALL_NAMED = re.compile(rb"\b__all__\b")
+_QUOTED = re.compile(rb"[\"']([^\"'\\\n]+)[\"']")
+_TYPE_PARAMETERS = re.compile(rb"\b(?:type|def|class)[ \t]+\w+\[")
+MOST_PARAMETER_BYTES = 800
 
 
 class Python(Grammar):
     name = "python"
     has_block_comments = False
     extensions = (".py", ".pyi")
-    query = """
+    query = f"""
     (class_definition) @def.class
     (function_definition) @def.function
-    (module (expression_statement (assignment left: (identifier)) @def.variable))
-    (class_definition body: (block (expression_statement (assignment left: (identifier)) @def.field)))
-    (type_alias_statement left: (type (identifier))) @def.type
+    (module {_SET} @def.variable))
+    (module (if_statement (block {_SET} @def.variable))))
+    (module (if_statement (_ (block {_SET} @def.variable)))))
+    (module (try_statement (block {_SET} @def.variable))))
+    (module (try_statement (_ (block {_SET} @def.variable)))))
+    (class_definition body: (block {_SET} @def.field)))
+    (class_definition body: (block (if_statement (block {_SET} @def.field)))))
+    (class_definition body: (block (if_statement (_ (block {_SET} @def.field))))))
+    (type_alias_statement left: (type [(identifier) (generic_type . (identifier))])) @def.type
     (call function: (_) @call)
     (decorated_definition) @outer
     (decorator [(identifier) (attribute)] @call)
@@ -51,16 +67,48 @@ class Python(Grammar):
     def exported(self, name: str, node: Node, outer: Node) -> bool:
         return not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
 
+    def exports(self, nodes: Sequence[Node], data: bytes) -> tuple[dict[str, str], bool]:
+        """What ``__all__`` says. When it is put together of other lists, what else is in it cannot be told."""
+        if b"__all__" not in data:
+            return {}, False
+        lists = _ALL.findall(data)
+        names = {name.decode("utf-8", "replace") for text in lists for name in _QUOTED.findall(text)}
+        return {name: name for name in names}, bool(lists) and len(lists) == len(_ALL_NAMED.findall(data))
+
+    def module_doc(self, root: Node, packages: Sequence[Node], data: bytes) -> str:
+        return self.doc(root, root, root, data)
+
+    def repaired(self, data: bytes) -> bytes:
+        """Without the defaults of type parameters, which the grammar does not know: ``class A[T = int]``."""
+        out = bytearray(data)
+        for match in _TYPE_PARAMETERS.finditer(data):
+            _blank_defaults(out, match.end())
+        return bytes(out)
+
     def names(self, node: Node) -> list[Node]:
         name = node.child_by_field_name("name")
-        if name is None:
-            name = node.child_by_field_name("left")
-            if name is not None and name.type == "type":
-                name = name.named_child(0)
-        return [name] if name is not None else []
+        if name is not None:
+            return [name]
+        left = node.child_by_field_name("left")
+        if left is None:
+            return []
+        if left.type == "type":
+            name = left.named_child(0)
+            return [] if name is None else [name if name.type == "identifier" else name.named_children[0]]
+        found: list[Node] = []
+        set_by: Node | None = node
+        while set_by is not None and set_by.type == "assignment":  # a = b = 1
+            left = set_by.child_by_field_name("left")
+            if left is not None:
+                found += [left] if left.type == "identifier" else _identifiers(left)
+            set_by = set_by.child_by_field_name("right")
+        return found
 
     def body(self, node: Node) -> Node | None:
-        return node.child_by_field_name("body") or node.child_by_field_name("right")
+        body = node.child_by_field_name("body") or node.child_by_field_name("right")
+        while body is not None and body.type == "assignment":
+            body = body.child_by_field_name("right")
+        return body
 
     def doc(self, node: Node, outer: Node, body: Node | None, data: bytes) -> str:
         if body is None:
@@ -100,6 +148,33 @@ class Python(Grammar):
         if any(child.type == "wildcard_import" for child in node.named_children):
             found.append(Import(module, "*", "*", line))
         return found
+
+
+def _identifiers(pattern: Node) -> list[Node]:
+    """The names that a pattern binds: ``a, (b, *c)``."""
+    found: list[Node] = []
+    stack = [pattern]
+    while stack:
+        node = stack.pop()
+        if node.type == "identifier":
+            found.append(node)
+        elif node.type in _PATTERNS:
+            stack += reversed(node.named_children)
+    return found
+
+
+def _blank_defaults(out: bytearray, at: int) -> None:
+    """Blank what stands between an equals sign and the end of its type parameter, from inside the bracket on."""
+    depth, is_default = 1, False
+    for place in range(at, min(len(out), at + MOST_PARAMETER_BYTES)):
+        byte = out[place]
+        depth += (byte in b"[({") - (byte in b"])}")
+        if not depth:
+            return
+        if depth == 1 and byte in b"=,":
+            is_default = byte == ord("=")
+        if is_default and byte != ord("\n"):
+            out[place] = ord(" ")
 
 
 def _value(literal: str) -> str:

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import itertools
+import re
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 import tree_sitter_rust
 from tree_sitter import Language, Node
 
-from apps.symbols.languages.base import Grammar, text_of
+from apps.symbols.languages.base import LOOKED_BACK, Grammar, clean_comment, text_of
 from apps.symbols.values import Import
+
+MOST_COMMENTS = 1000
+_IS_TEST = re.compile(r"^#\[\s*(?:[\w:]+::)?test\s*[\](]|^#\[\s*cfg\s*\(\s*(?:all\s*\(\s*)?test\b")
 
 
 class Rust(Grammar):
@@ -25,6 +31,9 @@ class Rust(Grammar):
     (function_signature_item name: (identifier)) @def.function
     (const_item name: (identifier)) @def.constant
     (static_item name: (identifier)) @def.variable
+    (struct_item body: (field_declaration_list (field_declaration name: (field_identifier)) @def.field))
+    (union_item body: (field_declaration_list (field_declaration name: (field_identifier)) @def.field))
+    (enum_variant name: (identifier)) @def.constant
     (call_expression function: (_) @call)
     (macro_invocation macro: (_) @call)
     (impl_item trait: (_) @base)
@@ -56,7 +65,42 @@ class Rust(Grammar):
         of = block.child_by_field_name("type")
         return text_of(of).split("<", 1)[0].rsplit("::", 1)[-1] if of is not None else ""
 
+    def module_doc(self, root: Node, packages: Sequence[Node], data: bytes) -> str:
+        """The comments for the inside (``//!``) that a file begins with."""
+        if not data.lstrip().startswith((b"//!", b"/*!")):
+            return ""
+        said = itertools.takewhile(lambda child: child.type in self.comment_types, root.named_children[:MOST_COMMENTS])
+        texts = [text for text in map(text_of, said) if text.startswith(("//!", "/*!"))]
+        return clean_comment("\n".join(text.rstrip("\n").replace("/*!", "/**", 1) for text in texts))
+
+    def doc(self, node: Node, outer: Node, body: Node | None, data: bytes) -> str:
+        """Attributes may stand between a definition and its comment."""
+        attributes = self._attributes(outer, data)
+        return super().doc(node, attributes[-1] if attributes else outer, body, data)
+
+    def is_test(self, node: Node, data: bytes) -> bool:
+        return any(_IS_TEST.search(text_of(attribute)) for attribute in self._attributes(node, data))
+
+    def _attributes(self, node: Node, data: bytes) -> list[Node]:
+        """The attributes right above, the nearest first. Asked of the bytes first: most definitions have none."""
+        start = node.start_byte
+        if not data[max(0, start - LOOKED_BACK) : start].rstrip().endswith(b"]"):
+            return []
+        found: list[Node] = []
+        above = node.prev_sibling
+        while above is not None and above.type == "attribute_item":
+            found.append(above)
+            above = above.prev_sibling
+        return found
+
+    def body(self, node: Node) -> Node | None:
+        if node.type == "macro_definition":
+            return next((child for child in node.children if child.type in {"(", "[", "{"}), None)
+        return super().body(node)
+
     def exported(self, name: str, node: Node, outer: Node) -> bool:
+        if node.type == "enum_variant":
+            return True
         if any(child.type == "visibility_modifier" for child in node.children):
             return True
         block = node.parent.parent if node.parent is not None else None

@@ -156,3 +156,60 @@ def test_secrets_in_code_are_never_stored(portal: Any, upstream: Any, path: str)
     stored = RepositoryFile.objects.get(repository=repository, path=path).text
     assert secret[:40] not in stored and "[redacted]" in stored
     assert not CodeChunk.objects.filter(source__contains=secret[:40]).exists()
+
+
+PACKAGES = {
+    "pkg/__init__.py": "from .core import run\n",
+    "pkg/core.py": "def run():\n    pass\n",
+    "pkg/other.py": "def run():\n    pass\n\ndef start():\n    pass\n",
+    "use.py": "from pkg import run\n\ndef main():\n    run()\n",
+    "web/tsconfig.json": '{"compilerOptions": {"paths": {"@/*": ["./src/*"]}}}',
+    "web/src/lib/core.ts": "export function start() {}\nexport default class Widget {}\n",
+    "web/src/lib/index.ts": "export { start, default as Made } from './core'\n",
+    "web/src/app.ts": "import { start, Made } from '@/lib'\nexport function main() { start(); new Made() }\n",
+    "web/other/lib/index.ts": "export function start() {}\n",
+    "kit/go.mod": "module example.com/kit\n",
+    "kit/log/log.go": "package log\n\nfunc Print() {}\n",
+    "kit/main.go": 'package main\n\nimport "example.com/kit/log"\n\nfunc main() { log.Print() }\n',
+}
+
+
+def test_what_files_hand_on_is_followed_when_files_in_between_change(
+    portal: Any, upstream: Any, new_upstream: Any
+) -> None:
+    def called(repository: Repository, holder: str) -> dict[str, str]:
+        rows = CodeEdge.objects.filter(repository=repository, source__qualified_name=holder, kind="calls")
+        return {edge.written: edge.target.file.path if edge.target else "" for edge in rows}
+
+    upstream.commit(PACKAGES)
+    repository, _ = portal.synced(upstream)
+    assert called(repository, "use.main") == {"run": "pkg/core.py"}
+    assert called(repository, "app.main") == {"start": "web/src/lib/core.ts", "Made": "web/src/lib/core.ts"}
+    assert called(repository, "main.main") == {"log.Print": "kit/log/log.go"}
+    steps: list[tuple[dict[str, str | None], str, str, str]] = [
+        ({"pkg/__init__.py": "from .other import run\n"}, "use.main", "run", "pkg/other.py"),
+        ({"pkg/__init__.py": "from .other import start as run\n"}, "use.main", "run", "pkg/other.py"),
+        ({"pkg/__init__.py": "from .core import *\n"}, "use.main", "run", "pkg/core.py"),
+        ({"pkg/__init__.py": "from elsewhere import run\n"}, "use.main", "run", ""),
+        ({"pkg/__init__.py": None}, "use.main", "run", ""),
+        (
+            {"web/src/lib/core.ts": "export function start() {}\nclass Other {}\nexport default Other\n"},
+            "app.main",
+            "Made",
+            "web/src/lib/core.ts",
+        ),
+        (
+            {"web/tsconfig.json": '{"compilerOptions": {"paths": {"@/*": ["./other/*"]}}}'},
+            "app.main",
+            "start",
+            "web/other/lib/index.ts",
+        ),
+        ({"kit/go.mod": "module example.com/renamed\n"}, "main.main", "log.Print", ""),
+    ]
+    for number, (change, holder, written, path) in enumerate(steps):
+        upstream.commit(change)
+        portal.sync(repository)
+        assert called(repository, holder)[written] == path, change
+        if number in {1, 5, 7}:
+            fresh, _ = portal.synced(new_upstream("fresh").__class__(upstream.path), name=f"fresh{number}")
+            assert edges(repository) == edges(fresh)
