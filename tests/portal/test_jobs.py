@@ -38,6 +38,8 @@ def test_portal_fact_22_bars_of_unknown_total_known_total_and_the_end(world: Any
     assert bar.status_code == 286
     assert 'id="cg-job"' not in bar.content.decode()
     assert "HX-Retarget" not in bar
+    assert f'href="/repos/{world.public.slug}">Show what it brought</a>' in bar.content.decode()
+    assert "Show what it brought" not in body
 
 
 def test_a_new_attempt_is_told_while_the_page_follows(world: Any, jobs: Callable[..., Job]) -> None:

@@ -233,3 +233,18 @@ def test_closed_folders_are_links_that_open_and_pages_are_found_by_name(world: A
     assert "Set up" in client.get(f"{start}?q=set").content.decode()
     assert "No page of this name" in client.get(f"{start}?q=zzz").content.decode()
     assert client.get(f"{start}?folder=../../etc").status_code == 200
+
+
+def test_portal_rule_47_an_empty_overview_says_what_happens_next(
+    world: Any, repositories: Callable[..., Repository], jobs: Callable[..., Job]
+) -> None:
+    repository = repositories("github.com/acme/new", visibility="public", state="pending", synced_commit="")
+    address, ada = f"/repos/{repository.slug}", world.client("ada")
+    body = ada.get(address).content.decode()
+    assert "Sync this repository to read its documentation." in body
+    assert "See the sync report" not in body
+    running = jobs(repository, status="running")
+    assert "The sync is under way" in ada.get(address).content.decode()
+    running.delete()
+    jobs(repository)
+    assert "See the sync report" in ada.get(address).content.decode()
