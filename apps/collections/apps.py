@@ -10,12 +10,20 @@ class CollectionsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.access.sources import register_source
+        from apps.access.view_as import register_documents
         from apps.collections import findings, tasks
-        from apps.collections.models import Collection, CollectionGroupGrant, CollectionUserGrant, DocumentChunk
+        from apps.collections.models import (
+            Collection,
+            CollectionGroupGrant,
+            CollectionUserGrant,
+            Document,
+            DocumentChunk,
+        )
         from apps.indexing.stores import ChunkStore, register_store
         from apps.jobs.kinds import JobKind, register_kind, register_prune, register_purge
 
         register_source(Collection, user_grants=CollectionUserGrant, group_grants=CollectionGroupGrant)
+        register_documents(Document)
         register_store(
             ChunkStore(
                 name="md_collections",

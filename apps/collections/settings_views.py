@@ -25,6 +25,7 @@ from apps.collections.views import visibilities
 from apps.indexing.analyzer import languages
 
 if TYPE_CHECKING:
+    from apps.access.viewers import Viewer
     from apps.collections.models import Collection
 
 UPKEEP = {
@@ -47,7 +48,7 @@ def trash_page(request: HttpRequest, collection_id: UUID) -> HttpResponse:
     viewer = viewer_of(request)
     collection = collection_for(viewer, collection_id, right=Right.WRITE)
     if request.method == "POST":
-        _empty_or_restore(request, collection)
+        _empty_or_restore(request, viewer, collection)
         return redirect("collections:trash", collection_id=collection.pk)
     rows = Document.objects.in_trash_of(viewer).filter(collection=collection).without_text()
     context = {
@@ -59,12 +60,17 @@ def trash_page(request: HttpRequest, collection_id: UUID) -> HttpResponse:
     return answer(request, "collections/trash.html", context)
 
 
-def _empty_or_restore(request: HttpRequest, collection: Collection) -> None:
+def _empty_or_restore(request: HttpRequest, viewer: Viewer, collection: Collection) -> None:
     try:
         document_id = UUID(request.POST.get("document", ""))
     except ValueError:
         return
     if request.POST.get("act") == "purge":
+        collection_for(viewer, collection.pk, right=Right.MANAGE)
+        held = Document.objects.in_trash_of(viewer).filter(collection=collection, pk=document_id).first()
+        if held is not None and request.POST.get("confirm", "") != held.source_key:
+            messages.error(request, f"Nothing is removed: type {held.source_key} to remove it for good.")
+            return
         trash.purge_document(collection=collection, document_id=document_id, by=_user(request))
         messages.success(request, "The document is removed for good.")
     else:

@@ -9,13 +9,20 @@ from django.conf import settings
 
 from apps.access.secrets import register_secret
 from apps.access.sources import register_source
+from apps.access.view_as import register_documents
 from apps.indexing.stores import register_store
 from apps.jobs.kinds import JobKind, Slot, register_kind, register_prune, register_purge
 from apps.jobs.models import Job
 from apps.jobs.running import JobRun
 from apps.repos import remotes
 from apps.repos.git.mirror import remove_others
-from apps.repos.models import Repository, RepositoryGroupGrant, RepositoryUserGrant, WebhookDelivery
+from apps.repos.models import (
+    Repository,
+    RepositoryDocument,
+    RepositoryGroupGrant,
+    RepositoryUserGrant,
+    WebhookDelivery,
+)
 from apps.repos.schedules import due_syncs
 from apps.repos.stores import CODE_STORE, STORE
 
@@ -31,6 +38,7 @@ def register() -> None:
     register_source(Repository, user_grants=RepositoryUserGrant, group_grants=RepositoryGroupGrant)
     register_secret(Repository, "credential")
     register_secret(Repository, "hook_secret")
+    register_documents(RepositoryDocument)
     register_store(STORE)
     register_store(CODE_STORE)
     register_kind(

@@ -343,7 +343,11 @@ def test_trash_restore_and_purge(
     assert writer.post(f"/docs/{handbook.pk}/trash", {"act": "restore", "document": held.pk}).status_code == 302
     assert writer.get(held.get_absolute_url()).status_code == 200
     page.post(f"{held.get_absolute_url()}/trash")
-    assert page.post(f"/docs/{handbook.pk}/trash", {"act": "purge", "document": held.pk}).status_code == 302
+    refused = page.post(f"/docs/{handbook.pk}/trash", {"act": "purge", "document": held.pk}, follow=True)
+    assert f"type {held.source_key} to remove it for good" in refused.content.decode()
+    assert Document.objects.filter(pk=held.pk).exists()
+    purge = {"act": "purge", "document": held.pk, "confirm": held.source_key}
+    assert page.post(f"/docs/{handbook.pk}/trash", purge).status_code == 302
     assert not Document.objects.exists()
     assert "The trash is empty" in text(page.get(f"/docs/{handbook.pk}/trash"))
 

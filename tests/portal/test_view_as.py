@@ -19,7 +19,7 @@ def test_access_fact_24_view_as_a_user(world: Any) -> None:
     assert "no active user" in ada.post("/view-as", {"kind": "user", "name": "nobody"}).content.decode()
     assert ada.post("/view-as", {"kind": "user", "name": "otto"})["Location"] == "/"
     home = ada.get("/").content.decode()
-    assert "You view the portal as otto" in home
+    assert "You view the portal as otto: they see 2 of 4 documents." in home
     assert world.private.slug not in home
     missing, absent = ada.get(hidden), ada.get("/repos/github.com/no/thing")
     assert missing.status_code == 404
