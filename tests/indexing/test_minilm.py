@@ -62,3 +62,15 @@ def test_vectors_do_not_depend_on_batch_mates_and_keep_the_order():
     for place, made in enumerate(together):
         assert made.vector == pytest.approx(alone[place % 5].vector, abs=1e-4)
     assert [made.truncated for made in together[:5]] == [False, False, False, False, True]
+
+
+def test_headings_of_a_batch_are_blended_as_alone_and_their_memory_is_bounded(monkeypatch):
+    monkeypatch.setattr(local, "KEPT_HEADINGS", 3)
+    texts = [Embedded(f"Section {n % 5}\nsome words {n}", f"Section {n % 5}" if n % 4 else "") for n in range(12)]
+    model = local.MiniLm()
+    for _ in range(2):
+        for piece, made in zip(texts, model.documents(texts), strict=True):
+            [alone] = local.MiniLm().documents([piece])
+            assert made.vector == pytest.approx(alone.vector, abs=1e-4)
+    model.documents(texts[1:2])
+    assert len(model._kept) <= 5
