@@ -8,7 +8,6 @@ import importlib.util
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +23,8 @@ DIMENSION = 384
 MAX_TOKENS = 128
 BATCH_TEXTS = 16
 BATCH_TOKENS = 512
-"""Most texts, and most tokens with their padding, of one run of the model. Measured: texts of 106 tokens take 1.24 times
-as long by sixteens as by fours, which stay in the processor's cache; headings gain up to sixteen."""
+"""Most texts, and most tokens with their padding, of one run of the model. Measured: texts of 106 tokens take 1.24
+times as long by sixteens as by fours, which stay in the processor's cache; headings gain up to sixteen."""
 SEPARATOR = 102
 MIN_COSINE = 0.25
 KEPT_HEADINGS = 4096
