@@ -16,8 +16,9 @@ from typing import Any
 CONFIGURATIONS = ("go.mod", "tsconfig.json", "tsconfig.base.json", "jsconfig.json", "package.json")
 MOST_BYTES = 262_144
 MOST_STEPS = 5
-_MODULE = re.compile(r"^\s*module\s+[\"`]?([^\s\"`]+)", re.MULTILINE)
-_JSON_NOISE = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
+_MODULE = re.compile(r"^[ \t]*module[ \t]+[\"`]?([^\s\"`]+)", re.MULTILINE)
+_JSON_PIECE = re.compile(r'"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*|,(?=\s*[}\]])')
+"""What is not closed is a piece too, so that no text is looked through twice."""
 _ENTRIES = ("source", "types", "typings", "module", "main")
 
 
@@ -94,10 +95,25 @@ def read_layout(files: Mapping[str, str]) -> Layout:
 def _json(text: str) -> dict[str, Any]:
     """JSON as these tools take it, with comments and commas at the end; empty when it is none."""
     try:
-        found = json.loads(_JSON_NOISE.sub(lambda match: match[1] or "", text.removeprefix("\ufeff")))
+        found = json.loads(_plain(text.removeprefix("\ufeff")))
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _plain(text: str) -> str:
+    """Without comments, and without commas at the end of a list."""
+    kept: list[str] = []
+    at = 0
+    while (piece := _JSON_PIECE.search(text, at)) is not None:
+        kept.append(text[at : piece.start()])
+        at = piece.end()
+        if piece[0].startswith('"'):
+            kept.append(piece[0])
+        elif piece[0] == "/*":
+            end = text.find("*/", at)
+            at = end + 2 if end >= 0 else len(text)
+    return "".join([*kept, text[at:]])
 
 
 def _package(given: Mapping[str, Any], folder: str) -> Package:

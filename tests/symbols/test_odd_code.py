@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.symbols.parsing import parse_code
-from apps.symbols.values import ParsedCode, Symbol
+from apps.symbols.values import NotParsed, ParsedCode, Symbol
 
 
 def parse(text: str, path: str) -> ParsedCode:
@@ -275,3 +275,20 @@ def test_java_constants_of_enums_interfaces_and_annotations() -> None:
         "p.E", "p.E.A", "p.E.B", "p.I", "p.I.K", "p.I.a", "p.N", "p.N.value",
     ]  # fmt: skip
     assert symbols["p.E.B"].signature == "B"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.py", "__all__ = [\n" * 20_000),
+        ("a.py", "def f(" + '"' * 1_000_000),
+        ("a.js", "exports = {" + "\n" * 300_000),
+        ("a.js", "module.exports = {\n\n" * 10_000),
+        ("a.ts", "function f(a = '" + "\\'" * 500_000),
+        ("a.rs", "fn f() { " + "a::<" * 200_000),
+        ("a.rs", "#[a]\n" * 10_000 + "fn f() {}"),
+    ],
+)
+def test_hostile_text_is_read_to_its_end(path: str, text: str) -> None:
+    """Quadratic work would take minutes."""
+    assert isinstance(parse_code(text, path), ParsedCode | NotParsed)

@@ -340,3 +340,12 @@ def test_a_configuration_that_cannot_be_read_says_nothing(text: str) -> None:
     files = {f"{folder}{name}": text for folder in ("", "web/") for name in CONFIGURATIONS}
     layout = read_layout({**files, "web/tsconfig.json": '{"extends": "./tsconfig.json"}'})
     assert list(layout.targets("web/a.ts", "x")) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["/*" * 100_000, '"' + '\\"' * 100_000, "\n" * 200_000, "," + " " * 200_000, "[" * 200_000]
+)
+def test_a_hostile_configuration_says_nothing(text: str) -> None:
+    """Quadratic work would take minutes."""
+    layout = read_layout({"go.mod": text, "tsconfig.json": text, "package.json": text})
+    assert layout.go == layout.aliases == ()

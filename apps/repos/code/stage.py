@@ -114,7 +114,8 @@ class CodeStage:
                 if entry is not None and entry[1:4] == (blob, CODE_VERSION, CodeFileState.SKIPPED):
                     problems.append(entry[0])
                     continue
-                wanted.append(SourceFile(pk, path, blob, size or 0, entry[0] if entry else None, bool(kind)))
+                known_as, was = entry[:2] if entry is not None else (None, "")
+                wanted.append(SourceFile(pk, path, blob, size or 0, known_as, bool(kind), was == blob))
             elif entry[4]:
                 problems.append(entry[0])
         return wanted, [entry[0] for entry in known.values()], problems

@@ -51,6 +51,8 @@ class SourceFile:
     size: int
     known: uuid.UUID | None
     document: bool
+    is_same: bool = False
+    """Its content is what was stored: it is read anew because what reads it has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +296,8 @@ def _compare(
             moved.append((id_, parent, *place))
     for left in old.values():
         changes.names.add(left.name)
-        changes.gone.append(Gone(left.name, left.qualified_name, left.place[1], source.path))
+        if not source.is_same:  # else it was never there, or is called otherwise now
+            changes.gone.append(Gone(left.name, left.qualified_name, left.place[1], source.path))
         gone.append(left.id)
     changes.symbols += len(ids)
     return ids

@@ -12,6 +12,8 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor
 from apps.symbols.values import Import, SymbolKind
 
 MAX_SIGNATURE_CHARS = 500
+LONGEST_SIGNATURE = 16_384
+"""Bytes that are looked at for the characters that are kept."""
 MAX_DOC_CHARS = 2000
 LONGEST_CHAIN = 800
 """Bytes of a reference that are looked at: of a longer one its end."""
@@ -169,7 +171,7 @@ class Grammar:
     def signature(self, node: Node, body: Node | None, data: bytes) -> str:
         """The definition up to its body or value, blanks collapsed: what a caller must know."""
         raw = data[node.start_byte : body.start_byte if body is not None else node.end_byte]
-        text = raw.decode("utf-8", "replace")
+        text = raw[:LONGEST_SIGNATURE].decode("utf-8", "replace")
         if self.has_block_comments:
             if "/*" in text or "//" in text:
                 text = _C_COMMENTS.sub(_without_comment, text)

@@ -14,7 +14,7 @@ _ASSIGNED = re.compile(
     rb"^(?:module\.)?exports(?:\.[\w$]+)?[ \t]*=[ \t]*(?:class[ \t]+)?([A-Za-z_$][\w$]*)", re.MULTILINE
 )
 _ASSIGNED_ALL = re.compile(rb"^(?:module\.)?exports[ \t]*=[ \t]*\{([^}]{0,4000})", re.MULTILINE)
-_ENTRY = re.compile(rb"(?:^|[,\n])\s*([A-Za-z_$][\w$]*)\s*(?::\s*([A-Za-z_$][\w$]*)\s*)?(?=,|\Z)")
+_ENTRY = re.compile(rb"([A-Za-z_$][\w$]*)\s*(?::\s*([A-Za-z_$][\w$]*))?")
 
 
 def listed(nodes: Sequence[Node]) -> dict[str, str]:
@@ -38,8 +38,9 @@ def assigned(data: bytes) -> dict[str, str]:
     """The same of assignments at the left margin: ``module.exports = { a, b: c }``, ``exports.K = K``."""
     found: dict[str, str] = {}
     for match in _ASSIGNED_ALL.finditer(data):
-        for entry in _ENTRY.finditer(match[1]):
-            found[entry[1].decode()] = (entry[2] or entry[1]).decode()
+        for part in match[1].split(b","):
+            if entry := _ENTRY.fullmatch(part.strip()):
+                found[entry[1].decode()] = (entry[2] or entry[1]).decode()
     for match in _ASSIGNED.finditer(data):
         found.setdefault(match[1].decode(), match[1].decode())
     return found

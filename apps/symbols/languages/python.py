@@ -25,6 +25,8 @@ _ALL_NAMED = re.compile(rb"\b__all__\b")
 _QUOTED = re.compile(rb"[\"']([^\"'\\\n]+)[\"']")
 _TYPE_PARAMETERS = re.compile(rb"\b(?:type|def|class)[ \t]+\w+\[")
 MOST_PARAMETER_BYTES = 800
+MOST_LISTS = 20
+"""Of exported names in a file: each is looked for to the end of the file."""
 
 
 class Python(Grammar):
@@ -71,9 +73,12 @@ class Python(Grammar):
         """What ``__all__`` says. When it is put together of other lists, what else is in it cannot be told."""
         if b"__all__" not in data:
             return {}, False
+        named = len(_ALL_NAMED.findall(data))
+        if named > MOST_LISTS:
+            return {}, False
         lists = _ALL.findall(data)
         names = {name.decode("utf-8", "replace") for text in lists for name in _QUOTED.findall(text)}
-        return {name: name for name in names}, bool(lists) and len(lists) == len(_ALL_NAMED.findall(data))
+        return {name: name for name in names}, bool(lists) and len(lists) == named
 
     def module_doc(self, root: Node, packages: Sequence[Node], data: bytes) -> str:
         return self.doc(root, root, root, data)

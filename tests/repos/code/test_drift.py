@@ -12,7 +12,7 @@ from apps.indexing.findings_output import as_json, as_sarif
 from apps.repos.code.stock import coverage_of
 from apps.repos.code.sync import is_done
 from apps.repos.models import Repository
-from apps.repos.models_code import CodeCoverage, CodeDeparture
+from apps.repos.models_code import CodeCoverage, CodeDeparture, CodeFile, CodeNode
 
 FIRST = {
     "README.md": (
@@ -111,6 +111,23 @@ def test_findings_are_the_readers_own_and_go_out_as_json_and_sarif(portal: Any, 
     place = result["locations"][0]["physicalLocation"]
     assert place == {"artifactLocation": {"uri": "README.md"}, "region": {"startLine": 3}}
     assert sarif["runs"][0]["versionControlProvenance"][0]["revisionId"] == repository.synced_commit
+
+
+def test_what_another_version_of_the_parser_no_longer_takes_for_a_symbol_did_not_leave(
+    portal: Any, upstream: Any
+) -> None:
+    upstream.commit({"README.md": "# App\n\nBuilt on `express`; see `start`.\n", "app.js": "function start() {}\n"})
+    repository, _ = portal.synced(upstream)
+    CodeNode.objects.filter(repository=repository, name="start").update(
+        name="express", qualified_name="app.express", key=b"as an older version had it"
+    )
+    CodeFile.objects.filter(repository=repository).update(version="0")
+    upstream.commit({"other.txt": "x"})
+    portal.sync(repository)
+    assert CodeNode.objects.filter(repository=repository, name="start").exists()
+    assert not CodeNode.objects.filter(repository=repository, name="express").exists()
+    assert drift(portal, repository) == []
+    assert not CodeDeparture.objects.filter(repository=repository).exists()
 
 
 FAIL = """
