@@ -46,9 +46,13 @@ _languages: set[str] = {DEFAULT_LANGUAGE}
 """Languages that scopes have had: what is asked along with the query of a scope must guess them."""
 
 
+def known_languages() -> tuple[str, ...]:
+    return tuple(sorted(_languages))
+
+
 def riding(query: str) -> Riders:
     """What this stream asks along with the query of a scope, so that it costs no statement of its own."""
-    languages = tuple(sorted(_languages))
+    languages = known_languages()
     is_names = f"right(store, {len(NAMES_SUFFIX)}) = '{NAMES_SUFFIX}'"
     numbers = f"SELECT ARRAY(SELECT number FROM {SCOPED} WHERE {is_names}"  # noqa: S608
     parts = [statistics("m", Fragment(numbers + ")"))]

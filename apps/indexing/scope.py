@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import orjson
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.models import Q, QuerySet
 
 from apps.access.compiled import readable_ids
@@ -20,7 +20,7 @@ from apps.access.compiling import as_stored
 from apps.access.sources import source_model
 from apps.indexing.models import NAMES_SUFFIX as SUFFIX
 from apps.indexing.models import SLOT_BITS, Chunk, EmbeddingProfile, ProfileState
-from apps.indexing.statements import Fragment, fetch, fragment_of, union
+from apps.indexing.statements import Fragment, beginning_with, fetch, fragment_of, union
 from apps.indexing.stores import Block, ChunkStore, all_stores, get_store
 
 if TYPE_CHECKING:
@@ -57,7 +57,13 @@ class Riders:
     languages: tuple[str, ...]
     """Languages in which the text was asked: those of a scope are known too late."""
     fragments: tuple[Fragment, ...]
+    named: tuple[Fragment, ...] = ()
+    """Of the WITH clause, after ``SCOPED``."""
     rows: Sequence[tuple[Any, ...]] = ()
+
+    def and_(self, named: Fragment, fragments: Sequence[Fragment]) -> Riders:
+        """These and others."""
+        return replace(self, fragments=(*self.fragments, *fragments), named=(*self.named, named))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +180,15 @@ def visible_blocks(
     parts = _of_models(viewer, blocks, sources, evaluation)
     scoped = union(parts) if parts else Fragment(f"SELECT {_COLUMNS} FROM indexing_indexedsource s WHERE false")  # noqa: S608
     asked = union([_PACKED, _PROFILE, *(riders.fragments if riders else ())])
-    statement = f"WITH {SCOPED} AS MATERIALIZED ({scoped.sql}) {asked.sql}"
-    rows = fetch(Fragment(statement, (*scoped.params, *asked.params)), prepare=True)
+    first = Fragment(f"{SCOPED} AS MATERIALIZED ({scoped.sql})", scoped.params)
+    try:
+        rows = fetch(beginning_with([first, *(riders.named if riders else ())], asked), prepare=True)
+    except DatabaseError:
+        if riders is None or connection.in_atomic_block:
+            raise
+        # Streams that brought nothing along ask by themselves, and fail alone.
+        riders = None
+        rows = fetch(beginning_with([first], union([_PACKED, _PROFILE])), prepare=True)
     members, profile = _read(rows)
     scopes = []
     for block in blocks:

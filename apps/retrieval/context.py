@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from apps.access.errors import Invalid
-from apps.indexing import names
 from apps.indexing.scope import visible_blocks
+from apps.indexing.stores import Block as BlockName
 from apps.retrieval import emptiness
 from apps.retrieval.beside import Beside
 from apps.retrieval.marking import matches_in
@@ -24,7 +24,7 @@ from apps.retrieval.sections import SectionUnit, text_of, unit_at
 from apps.retrieval.shelf_values import Candidate
 from apps.retrieval.shelf_values import Found as Winner
 from apps.retrieval.snippets import snip
-from apps.retrieval.streams import Streams, absent_words, all_absent, run_blocks
+from apps.retrieval.streams import Streams, absent_words, all_absent, riders_of, run_blocks
 from apps.retrieval.surroundings import Document, documents_of, links_from
 from apps.retrieval.values import Question
 
@@ -80,13 +80,14 @@ def context(
     sources += [("collection", collection)] if collection else []
     named = [(kind, id) for kind, id in sources if id is not None]
     question = Question(task[:QUERY_CHARS], sources=tuple(named))
+    blocks: dict[BlockName, None] = {"docs": None, "code": None}
     scopes = visible_blocks(
-        viewer, blocks={"docs": None, "code": None}, sources=named or None, riders=names.riding(question.query)
+        viewer, blocks=blocks, sources=named or None, riders=riders_of(question.query, blocks, conditions={})
     )
     if not any(source.chunks for scope in scopes for source in scope.sources):
         return _nothing(task, max_tokens, emptiness.without_text(viewer, question))
     asked = [scope for scope in scopes if scope.block == "docs" or any(source.chunks for source in scope.sources)]
-    asked_streams = run_blocks(asked, question.query, viewer=viewer)
+    asked_streams = run_blocks(asked, question.query)
     streams = asked_streams[0]
     if streams.terms.only_common_words and not streams.names.rows:
         return _nothing(task, max_tokens, emptiness.only_common_words(question))

@@ -138,7 +138,7 @@ def explain(*, viewer: Viewer, question: Question, document: UUID) -> Explanatio
     if early is not None:
         return dataclasses.replace(made, why_not=early)
     scopes = [scope for scope in scopes_of(viewer, question) if sum(source.chunks for source in scope.sources)]
-    blocks = run_blocks(scopes, question.query, viewer=viewer)
+    blocks = run_blocks(scopes, question.query)
     heard = [one for one in blocks if not all_absent(one) or one.symbols or one.names.rows]
     for one in heard:
         if all_absent(one):

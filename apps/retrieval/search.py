@@ -15,7 +15,7 @@ from django.db.models import Q
 
 from apps.access.errors import BadRequest, Invalid
 from apps.access.rest.cursors import read_cursor, write_cursor
-from apps.indexing import dense, names
+from apps.indexing import dense
 from apps.indexing.scope import Scope, visible_blocks
 from apps.indexing.stores import Block as BlockName
 from apps.indexing.stores import all_stores
@@ -27,7 +27,7 @@ from apps.retrieval.facets import facets_of
 from apps.retrieval.filters import narrow
 from apps.retrieval.hits import hits_of
 from apps.retrieval.snippets import MAX_CHARS, MIN_CHARS
-from apps.retrieval.streams import Streams, absent_words, all_absent, run_blocks
+from apps.retrieval.streams import Streams, absent_words, all_absent, riders_of, run_blocks
 from apps.retrieval.values import MAX_QUERY_CHARS, Answer, BlockAnswer, Question
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def scopes_of(viewer: Viewer, question: Question) -> list[Scope]:
         blocks=blocks,
         sources=question.sources or None,
         conditions=conditions,
-        riders=names.riding(question.query) if "docs" in blocks else None,
+        riders=riders_of(question.query, blocks, conditions),
     )
 
 
@@ -76,7 +76,7 @@ def _answer(viewer: Viewer, question: Question, *, in_blocks: bool) -> Answer:
     filled = [scope for scope in scopes if sum(source.chunks for source in scope.sources)]
     if not filled:
         return _empty(emptiness.without_text(viewer, question), question, begun)
-    asked = run_blocks(filled, question.query, viewer=viewer)
+    asked = run_blocks(filled, question.query)
     if all(streams.terms.only_common_words and not streams.names.rows for streams in asked):
         return _empty(emptiness.only_common_words(question), question, begun)
     absent = _absent(asked)

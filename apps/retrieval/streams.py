@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
+from django.db.models import Q
 
 from apps.indexing import dense, lexical, names
 from apps.indexing.analyzer import stop_words
@@ -18,17 +19,18 @@ from apps.indexing.models import EmbeddingProfile
 from apps.indexing.names import NameResult, Pending
 from apps.indexing.questions import Question as Terms
 from apps.indexing.questions import ask
-from apps.indexing.scope import Allowed
+from apps.indexing.scope import Allowed, Riders
 from apps.indexing.scoring import idf
 from apps.indexing.statements import Fragment, beginning_with, fetch, fragment_of, union
-from apps.repos.code import searching as symbols
+from apps.repos.code import symbol_stream
+from apps.repos.code.searching import MOST as MOST_SYMBOLS
+from apps.repos.code.symbol_stream import Match, SymbolStream
 from apps.repos.models_code import CodeNode
 from apps.repos.stores import CODE_STORE
 from apps.retrieval.filters import of_symbols
 from apps.retrieval.values import Degraded
 
 if TYPE_CHECKING:
-    from apps.access.viewers import Viewer
     from apps.indexing.lexical import LexicalResult
     from apps.indexing.scope import Scope
     from apps.indexing.stores import Block
@@ -48,7 +50,7 @@ class Streams:
     pending: Pending | None = None
     """The name stream before it knows how rare some words are: that rides with the next statement, if there is one."""
     _names: NameResult | None = None
-    symbols: Sequence[symbols.Found] = ()
+    symbols: Sequence[Match] = ()
     profile: EmbeddingProfile | None = None
     degraded: list[Degraded] = dataclasses.field(default_factory=list)
     capped: bool = False
@@ -85,17 +87,17 @@ def run_blocks(
     scopes: Sequence[Scope],
     query: str,
     *,
-    viewer: Viewer | None = None,
     only: Mode = "hybrid",
     profile: EmbeddingProfile | None = None,
 ) -> list[Streams]:
     """Words, meaning and names of all blocks in one statement; when it fails, each stream under its own savepoint, a
-    failing one left out. ``viewer`` is who asks for symbols; the code block needs him. ``only`` leaves streams out and
-    ``profile`` takes the place of the one that serves: for measuring.
+    failing one left out. ``only`` leaves streams out and ``profile`` takes the place of the one that serves: for
+    measuring.
     """
     limit = settings.COGRAPH.retrieval.candidates
     backend = lexical.backend()
     blocks = [Streams(scope, backend.limit(scope, ask(query, scope.languages))) for scope in scopes]
+    symbols = [_symbols(streams, query) for streams in blocks]
     vector: Any = None
     looks: list[dense.Look | None] = [None for _ in blocks]
     if only != "lexical":
@@ -105,7 +107,7 @@ def run_blocks(
             parts: list[Fragment] = []
             named_first: list[Fragment] = []
             pools: list[names.Pool | None] = []
-            for place, (streams, look) in enumerate(zip(blocks, looks, strict=True)):
+            for place, (streams, look, by_symbol) in enumerate(zip(blocks, looks, symbols, strict=True)):
                 named = any(source.names for source in streams.scope.sources)
                 by_name = streams.block == "docs" and only != "dense" and named
                 pools.append(names.pool(streams.scope, streams.terms) if by_name else None)
@@ -113,28 +115,28 @@ def run_blocks(
                 named_first += allowed.fragments if allowed is not None else ()
                 parts += [
                     Fragment(f"SELECT {place}, q.* FROM ({part.sql}) q", part.params)  # noqa: S608
-                    for part in _parts(streams, look, pools[-1], vector, limit, only, allowed)
+                    for part in _parts(streams, look, pools[-1], by_symbol, vector, limit, only, allowed)
                 ]
             for look in looks:
                 if look is not None:
                     look.prepare()
             rows = fetch(beginning_with(named_first, union(parts))) if parts else []
-        for place, (streams, look) in enumerate(zip(blocks, looks, strict=True)):
+        for place, (streams, look, by_symbol) in enumerate(zip(blocks, looks, symbols, strict=True)):
             mine = [row[1:] for row in rows if row[0] == place]
             _rank(streams, mine, limit, only)
+            if by_symbol is not None:
+                streams.symbols = by_symbol.found(mine)
             if (pool := pools[place]) is not None:
                 streams.pending = names.rank(streams.scope, streams.terms, pool, mine, streams.lexical)
             if look is not None and streams.profile is not None:
                 found = dense.rank(streams.profile, mine, limit)
                 streams.dense = dense.completed(found, streams.scope, streams.profile, vector, limit, look)
     except DatabaseError:
-        for streams in blocks:
-            _one_by_one(streams, limit)
+        for streams, by_symbol in zip(blocks, symbols, strict=True):
+            _one_by_one(streams, by_symbol, limit)
     for streams in blocks:
-        if streams.block == "code" and viewer is not None:
-            _ask_symbols(streams, query, viewer)
         full = streams.lexical is not None and len(streams.lexical.refs) >= limit
-        streams.capped = full or len(streams.dense) >= limit or len(streams.symbols) >= symbols.MOST
+        streams.capped = full or len(streams.dense) >= limit or len(streams.symbols) >= MOST_SYMBOLS
     return blocks
 
 
@@ -149,6 +151,7 @@ def _parts(
     streams: Streams,
     look: dense.Look | None,
     pool: names.Pool | None,
+    by_symbol: SymbolStream | None,
     vector: Any,
     limit: int,
     only: Mode,
@@ -158,6 +161,8 @@ def _parts(
     parts = []
     if pool is not None:
         parts.append(names.statement(streams.scope, streams.terms, pool))
+    if by_symbol is not None and (resembling := by_symbol.statement()) is not None:
+        parts.append(resembling)
     # Nothing but stop words can still be the exact name of a document, and nothing else.
     if streams.terms.only_common_words:
         return parts
@@ -197,42 +202,56 @@ def _rank(streams: Streams, rows: Sequence[tuple[Any, ...]], limit: int, only: M
         streams.lexical = lexical.backend().rank(streams.scope, streams.terms, rows, limit)
 
 
-def _ask_symbols(streams: Streams, query: str, viewer: Viewer) -> None:
+def riders_of(query: str, blocks: Collection[Block], conditions: Mapping[str, Q]) -> Riders:
+    """What the streams of ``blocks`` ask along with the query of a scope."""
+    riders = names.riding(query) if "docs" in blocks else Riders(query, (), ())
+    if "code" in blocks:
+        riders = symbol_stream.riding(riders, _small(names.known_languages()), _among(conditions))
+    return riders
+
+
+def _symbols(streams: Streams, query: str) -> SymbolStream | None:
     """The symbol stream: nothing is asked for a natural question (``retrieval.md`` 5.1), nor where no code is."""
     scope = streams.scope
-    if not any(source.chunks for source in scope.sources):
-        return
-    small = frozenset().union(*(stop_words(language) for language in scope.languages))
+    if streams.block != "code" or not any(source.chunks for source in scope.sources):
+        return None
     try:
-        with transaction.atomic():
-            streams.symbols = symbols.search(
-                viewer=viewer,
-                query=query,
-                repositories={source.id for source in scope.sources},
-                among=_among(scope),
-                small=small,
+        with _undone_if_it_fails(False):
+            return SymbolStream(
+                query,
+                {source.id for source in scope.sources},
+                _small(scope.languages),
+                _among(scope.conditions),
+                scope.riders,
             )
     except DatabaseError as error:
         streams.degraded.append(Degraded("symbol", type(error).__name__))
+        return None
 
 
-def _among(scope: Scope) -> Fragment | None:
+def _small(languages: Iterable[str]) -> frozenset[str]:
+    return frozenset().union(*map(stop_words, languages))
+
+
+def _among(conditions: Mapping[str, Q]) -> Fragment | None:
     """The symbols that the conditions on code leave; None where there is no condition."""
-    condition = scope.conditions.get(CODE_STORE.name)
+    condition = conditions.get(CODE_STORE.name)
     if condition is None:
         return None
     return fragment_of(CodeNode.objects.filter(of_symbols(condition)).values("pk"))
 
 
-def _one_by_one(streams: Streams, limit: int) -> None:
+def _one_by_one(streams: Streams, by_symbol: SymbolStream | None, limit: int) -> None:
     if not streams.terms.only_common_words:
         _alone(streams, "lexical", limit)
         _alone(streams, "dense", limit)
     if streams.block == "docs":
         _alone(streams, "name", limit)
+    if by_symbol is not None:
+        _alone(streams, "symbol", limit, by_symbol)
 
 
-def _alone(streams: Streams, name: str, limit: int) -> None:
+def _alone(streams: Streams, name: str, limit: int, by_symbol: SymbolStream | None = None) -> None:
     try:
         with transaction.atomic():
             if name == "lexical" and streams.terms.asked:
@@ -241,6 +260,8 @@ def _alone(streams: Streams, name: str, limit: int) -> None:
                 streams.dense = dense.search(streams.scope, streams.profile, streams.vector, limit)
             elif name == "name":
                 streams._names = names.search(streams.scope, streams.terms)
+            elif by_symbol is not None:
+                streams.symbols = by_symbol.alone()
     except DatabaseError as error:
         streams.degraded.append(Degraded(name, type(error).__name__))
 

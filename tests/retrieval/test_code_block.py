@@ -233,6 +233,17 @@ def test_retrieval_10_1_filters_narrow_symbols_before_the_cut(kit: Any) -> None:
     assert named("handle", path="**/o*.py") == ["handle_parts_of_old_times"]
 
 
+@pytest.mark.parametrize("query", ["createServer", "create server", "creatServer", "creatServer resiz_widget", "what"])
+def test_retrieval_1_8_four_statements_whatever_is_named(kit: Any, query: str) -> None:
+    ask = kit()
+    ask(query)
+    with CaptureQueriesContext(connection) as asked:
+        ask(query, mode="mixed")
+    # A savepoint is there because the test is a transaction.
+    statements = [one["sql"] for one in asked if "SAVEPOINT" not in one["sql"]]
+    assert len(statements) <= 4
+
+
 def test_retrieval_10_1_kind_test_is_what_hits_call_so(kit: Any) -> None:
     ask = kit({"src/wall.py": "def test_wall(): ...\n\n\ndef wall(): ...\n", "tests/wall.py": "def walled(): ...\n"})
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import uuid
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -33,6 +33,8 @@ MOST_NUMBERS = 1 << NUMBER_BITS
 TIER = 8
 """So many segments of like size become one."""
 REBUILD_AT_ONCE = 20_000
+MOST_ALIKE = 100_000
+"""Of one name, where fewer than are wanted are left of the best."""
 _COLUMNS = (("repository_id", "uuid"), ("triple", "text"), ("segment", "int4"), ("entries", "bytea"))
 
 
@@ -122,34 +124,51 @@ def rebuild(repository: Repository) -> None:
         add(repository, list(map(trigrams, rows)))
 
 
-def alike(repositories: Fragment, name: str, most: int) -> list[Alike]:
-    """The symbols whose names resemble ``name``, best first: ``most`` of them, and all that resemble it as much as the
-    last of these. ``repositories`` is a SELECT of the ids of those that are looked through."""
-    asked = sorted(trigrams(joined(name).rsplit(".", 1)[-1]))
-    if len(asked) < 3:
-        return []
-    rows = fetch(
-        Fragment(
-            "SELECT repository_id, entries FROM code_triples"  # noqa: S608 - the scope is Django's own SQL
-            f" WHERE repository_id IN ({repositories.sql}) AND triple = ANY(%s::text[])",
-            (*repositories.params, asked),
-        ),
-        prepare=True,
+def asked_triples(name: str) -> list[str]:
+    """The letter triples by which names like ``name`` are found; none where it has too few."""
+    found = sorted(trigrams(joined(name).rsplit(".", 1)[-1]))
+    return found if len(found) >= 3 else []
+
+
+def entries_of(repositories: Fragment, triples: Sequence[str]) -> Fragment:
+    """A SELECT of repository_id, triple and entries. ``repositories``: a SELECT of the ids of those looked through."""
+    return Fragment(
+        "SELECT repository_id, triple, entries FROM code_triples"  # noqa: S608 - the scope is Django's own SQL
+        f" WHERE repository_id IN ({repositories.sql}) AND triple = ANY(%s::text[])",
+        (*repositories.params, list(triples)),
     )
+
+
+def alike(repositories: Fragment, name: str, most: int) -> list[Alike]:
+    """The symbols whose names resemble ``name``, by a statement of its own: see ``best``."""
+    asked = asked_triples(name)
+    if not asked:
+        return []
+    held: dict[str, dict[uuid.UUID, list[bytes]]] = defaultdict(lambda: defaultdict(list))
+    for repository_id, triple, entries in fetch(entries_of(repositories, asked), prepare=True):
+        held[triple][repository_id].append(entries)
+    return best(held, name, most)
+
+
+def best(entries: Mapping[str, Mapping[uuid.UUID, Sequence[bytes]]], name: str, most: int) -> list[Alike]:
+    """The symbols whose names resemble ``name``, best first: ``most`` of them, and all that resemble it as much as the
+    last of these. ``entries`` by triple and repository."""
+    asked = asked_triples(name)
     held: dict[uuid.UUID, list[bytes]] = defaultdict(list)
-    for repository_id, entries in rows:
-        held[repository_id].append(entries)
+    for triple in asked:
+        for repository_id, parts in entries.get(triple, {}).items():
+            held[repository_id] += parts
     found = [_similar(b"".join(parts), len(asked)) for parts in held.values()]
     if not found:
         return []
     every = np.concatenate([similarities for _, similarities in found])
     least = np.partition(every, len(every) - most)[len(every) - most] if len(every) > most else LEAST
-    best: list[Alike] = []
+    chosen: list[Alike] = []
     for repository_id, (numbers, similarities) in zip(held, found, strict=True):
         kept = similarities >= least
         pairs = zip(similarities[kept].tolist(), numbers[kept].tolist(), strict=True)
-        best += [Alike(similarity, repository_id, number) for similarity, number in pairs]
-    return sorted(best, key=lambda one: (-one.similarity, one.repository_id, one.number))
+        chosen += [Alike(similarity, repository_id, number) for similarity, number in pairs]
+    return sorted(chosen, key=lambda one: (-one.similarity, one.repository_id, one.number))
 
 
 def _similar(entries: bytes, asked: int) -> tuple[Any, Any]:

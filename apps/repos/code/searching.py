@@ -16,14 +16,13 @@ from typing import Any
 from apps.access.compiled import readable_ids
 from apps.access.viewers import Viewer
 from apps.indexing.statements import Fragment, fetch, numbers_text
-from apps.repos.code.alike import alike
+from apps.repos.code.alike import MOST_ALIKE, Alike, alike
 from apps.repos.globs import database_pattern, is_glob
 from apps.repos.models import Repository
 from apps.symbols.names import PREFIX, group_key, inner_trigrams, joined, segments
 
 MOST = 300
 MOST_ASKED = 12
-MOST_ALIKE = 100_000
 LAST_CHARACTER = "\U0010ffff"
 SURE = 0.85
 """Classes from here on name the symbol; below they only resemble it."""
@@ -85,15 +84,13 @@ def search(
     kind: str = "",
     language: str = "",
     path: str = "",
-    among: Fragment | None = None,
     limit: int = MOST,
     small: Collection[str] = (),
     whole: bool | None = None,
 ) -> list[Found]:
     """The symbols that ``query`` names, at most ``limit`` (300), in a total order.
 
-    ``path`` is a prefix, or a glob; ``among`` a SELECT of the ids of those that may be found; ``whole`` asks for the
-    whole query whatever its length. Never raises for input.
+    ``path`` is a prefix, or a glob; ``whole`` asks for the whole query whatever its length. Never raises for input.
     """
     wanted = [name for name in asked_for(query[:2000].replace("\0", " "), small=small, whole=whole) if name]
     if not wanted:
@@ -107,33 +104,50 @@ def search(
             f"SELECT r.id FROM ({scope.sql}) AS r (id) WHERE r.id = ANY(%s::uuid[])",  # noqa: S608 - Django's own SQL
             (*scope.params, list(repositories)),
         )
-    where = _where(scope, kind, language, path, among)
+    where = Where.of(scope, kind=kind, language=language, path=path)
     limit = min(limit, MOST)
-    found = _named(where, wanted, limit)
+    found = _found(named(where, wanted, limit))
     if len(found) < limit and not any(one.evidence >= SURE for one in found):
         known = {one.node_id for one in found}
-        found += [one for one in _resembling(where, scope, wanted, limit) if one.node_id not in known]
+        found += [one for one in _resembling(where, wanted, limit) if one.node_id not in known]
     return found[:limit]
 
 
-def _where(scope: Fragment, kind: str, language: str, path: str, among: Fragment | None) -> Fragment:
+@dataclass(frozen=True, slots=True)
+class Where:
     """The rows that may be found at all. SECURITY: every statement here joins its conditions to this one."""
-    sql, params = f"n.repository_id IN ({scope.sql})", scope.params
-    if kind:
-        sql, params = f"{sql} AND n.kind = %s::text", (*params, kind)
-    if language:
-        sql, params = f"{sql} AND n.language = %s::text", (*params, language)
-    if is_glob(path):
-        sql, params = f"{sql} AND f.path ~ %s::text", (*params, database_pattern(path))
-    elif path:
-        sql, params = f"{sql} AND starts_with(f.path, %s::text)", (*params, path)
-    if among is not None:
-        sql, params = f"{sql} AND n.id IN ({among.sql})", (*params, *among.params)
-    return Fragment(sql, params)
+
+    repositories: Fragment
+    condition: Fragment
+
+    @classmethod
+    def of(
+        cls,
+        repositories: Fragment,
+        among: Fragment | None = None,
+        *,
+        kind: str = "",
+        language: str = "",
+        path: str = "",
+    ) -> Where:
+        """``repositories`` and ``among`` are SELECTs of ids, of repositories and of symbols; ``path`` is a prefix, or a
+        glob."""
+        sql, params = f"n.repository_id IN ({repositories.sql})", repositories.params
+        if kind:
+            sql, params = f"{sql} AND n.kind = %s::text", (*params, kind)
+        if language:
+            sql, params = f"{sql} AND n.language = %s::text", (*params, language)
+        if is_glob(path):
+            sql, params = f"{sql} AND f.path ~ %s::text", (*params, database_pattern(path))
+        elif path:
+            sql, params = f"{sql} AND starts_with(f.path, %s::text)", (*params, path)
+        if among is not None:
+            sql, params = f"{sql} AND n.id IN ({among.sql})", (*params, *among.params)
+        return cls(repositories, Fragment(sql, params))
 
 
-def _named(where: Fragment, wanted: Sequence[str], limit: int) -> list[Found]:
-    """The classes above the trigrams, by one query."""
+def named(where: Where, wanted: Sequence[str], limit: int) -> Fragment:
+    """The classes above the trigrams: a SELECT of the columns of ``Found``, best first."""
     folded = [joined(name).casefold() for name in wanted]
     groups = [group_key(words) for words in map(_words, wanted) if words]
     classes = {
@@ -157,7 +171,7 @@ def _named(where: Fragment, wanted: Sequence[str], limit: int) -> list[Found]:
             begun += [start, start, LAST_CHARACTER]
     cases = [(value, keys) for value, keys in classes.items() if keys]
     whens = " ".join(f"WHEN n.search_keys && %s::text[] THEN {value}" for value, _ in cases)
-    return _rows(
+    return _ranked(
         where,
         wanted,
         limit,
@@ -175,30 +189,14 @@ def _words(name: str) -> list[str]:
     return [word for part in last.split() for word in segments(part)]
 
 
-def _resembling(where: Fragment, scope: Fragment, wanted: Sequence[str], limit: int) -> list[Found]:
+def _resembling(where: Where, wanted: Sequence[str], limit: int) -> list[Found]:
     """Names whose letter triples resemble those of one that is asked for: typing errors."""
     found: dict[uuid.UUID, Found] = {}
     for name in wanted[:3]:
         # Filters and symbols that are gone may leave too few of the best: then all that resemble the name are asked.
         for most in (limit, MOST_ALIKE):
-            close = alike(scope, name, most)
-            places = {key: place for place, key in enumerate(dict.fromkeys(one.repository_id for one in close), 1)}
-            here = _rows(
-                where,
-                [name],
-                limit,
-                evidence=Fragment("0.5 * close.similarity"),
-                table=Fragment(
-                    "unnest(%s::int4[], %s::int4[], %s::float8[]) AS close (place, number, similarity)"
-                    " JOIN code_nodes n ON n.repository_id = (%s::uuid[])[close.place] AND n.number = close.number",
-                    (
-                        numbers_text(places[one.repository_id] for one in close),
-                        numbers_text(one.number for one in close),
-                        numbers_text(one.similarity for one in close),
-                        list(places),
-                    ),
-                ),
-            )
+            close = alike(where.repositories, name, most)
+            here = _found(resembling(where, name, close, limit))
             if len(here) >= limit or len(close) < most:
                 break
         for one in here:
@@ -206,15 +204,36 @@ def _resembling(where: Fragment, scope: Fragment, wanted: Sequence[str], limit: 
     return sorted(found.values(), key=lambda one: -one.evidence)
 
 
-def _rows(
-    where: Fragment,
+def resembling(where: Where, name: str, close: Sequence[Alike], limit: int) -> Fragment:
+    """The symbols ``close`` to ``name``: a SELECT of the columns of ``Found``, best first."""
+    places = {key: place for place, key in enumerate(dict.fromkeys(one.repository_id for one in close), 1)}
+    return _ranked(
+        where,
+        [name],
+        limit,
+        evidence=Fragment("0.5 * close.similarity"),
+        table=Fragment(
+            "unnest(%s::int4[], %s::int4[], %s::float8[]) AS close (place, number, similarity)"
+            " JOIN code_nodes n ON n.repository_id = (%s::uuid[])[close.place] AND n.number = close.number",
+            (
+                numbers_text(places[one.repository_id] for one in close),
+                numbers_text(one.number for one in close),
+                numbers_text(one.similarity for one in close),
+                list(places),
+            ),
+        ),
+    )
+
+
+def _ranked(
+    where: Where,
     wanted: Sequence[str],
     limit: int,
     *,
     evidence: Fragment,
     table: Fragment = Fragment("code_nodes n"),  # noqa: B008 - frozen
     condition: Fragment = Fragment("true"),  # noqa: B008
-) -> list[Found]:
+) -> Fragment:
     """The best rows in the order of 5.2. Written out: what is asked differs in its bound values only."""
     lasts = sorted({joined(name).rsplit(".", 1)[-1] for name in wanted})
     # Files and repositories are joined to what is left of a first cut: what begins with three letters may be thousands.
@@ -222,32 +241,33 @@ def _rows(
     order = "evidence DESC, n.name <> ALL(%s::text[]), n.test OR n.side, n.kind <> ALL(%s::text[])"
     order = f"{order}, length(n.qualified_name)"
     ordered = (lasts, list(_TOLD))
-    files = " JOIN code_files f ON f.id = n.file_id" if "f.path" in where.sql else ""
-    rows = fetch(
-        Fragment(
-            "SELECT n.id, n.repository_id, r.slug, n.file_id, n.kind, n.language, n.name, n.qualified_name,"  # noqa: S608
-            " n.signature, split_part(n.doc, E'\\n', 1), f.path, n.start_line, n.end_line, n.exported, n.evidence"
-            f" FROM (SELECT n.*, {evidence.sql} AS evidence FROM {table.sql}{files}"
-            f" WHERE {where.sql} AND {condition.sql} ORDER BY {order} FETCH FIRST (%s::int4) ROWS WITH TIES) AS n"
-            " JOIN code_files f ON f.id = n.file_id JOIN repositories r ON r.id = n.repository_id"
-            f" ORDER BY {order}, f.path, n.start_line, r.slug, n.id LIMIT %s::int4",
-            (
-                *evidence.params,
-                *table.params,
-                *where.params,
-                *condition.params,
-                *ordered,
-                limit,
-                *ordered,
-                limit,
-            ),
+    condition_of = where.condition
+    files = " JOIN code_files f ON f.id = n.file_id" if "f.path" in condition_of.sql else ""
+    return Fragment(
+        "SELECT n.id, n.repository_id, r.slug, n.file_id, n.kind, n.language, n.name, n.qualified_name,"  # noqa: S608
+        " n.signature, split_part(n.doc, E'\\n', 1), f.path, n.start_line, n.end_line, n.exported, n.evidence"
+        f" FROM (SELECT n.*, {evidence.sql} AS evidence FROM {table.sql}{files}"
+        f" WHERE {condition_of.sql} AND {condition.sql} ORDER BY {order} FETCH FIRST (%s::int4) ROWS WITH TIES) AS n"
+        " JOIN code_files f ON f.id = n.file_id JOIN repositories r ON r.id = n.repository_id"
+        f" ORDER BY {order}, f.path, n.start_line, r.slug, n.id LIMIT %s::int4",
+        (
+            *evidence.params,
+            *table.params,
+            *condition_of.params,
+            *condition.params,
+            *ordered,
+            limit,
+            *ordered,
+            limit,
         ),
-        prepare=True,
     )
-    return [_found(row) for row in rows]
 
 
-def _found(row: Sequence[Any]) -> Found:
+def _found(rows: Fragment) -> list[Found]:
+    return [_of(row) for row in fetch(rows, prepare=True)]
+
+
+def _of(row: Sequence[Any]) -> Found:
     evidence = round(row[-1], 6)
     values: tuple[Any, ...] = (*row[:-1], evidence, CLASSES.get(evidence, "trigrams"))
     return Found(*values)

@@ -154,7 +154,7 @@ def _asked(
     set_: EvaluationSet, viewer: User, text: str, mode: Mode, profile: EmbeddingProfile | None
 ) -> list[Candidate]:
     scope = _scope(set_, viewer)
-    (streams,) = run_blocks([scope], text, viewer=viewer, only=mode, profile=profile)
+    (streams,) = run_blocks([scope], text, only=mode, profile=profile)
     return fuse_streams(streams).order[:MOST_RANKED]
 
 
