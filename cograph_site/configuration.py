@@ -81,6 +81,7 @@ class Retrieval:
     rank_offset: float = 60.0
     page_boost: float = 0.3
     page_rows: int = 3
+    page_coverage: float = 0.55
     superseded_factor: float = 0.6
     deprecated_factor: float = 0.6
     archived_factor: float = 0.4
@@ -310,6 +311,7 @@ _BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
         "rank_offset": (0, 10_000),
         "page_boost": (0, 10),
         "page_rows": (1, 100),
+        "page_coverage": (0, 1),
         "superseded_factor": (0.01, 1),
         "deprecated_factor": (0.01, 1),
         "archived_factor": (0.01, 1),

@@ -67,6 +67,10 @@ class LexicalResult:
         """The weight w of each unit in the chunks ``refs``, whether they are among the hits or not."""
         return self.detail.weights(refs, self.idf) if self.detail is not None and refs else {}
 
+    def rarity(self, refs: Sequence[int]) -> NDArray[np.float64]:
+        """How much of the rarity of the question each of the chunks ``refs`` holds: the sum of idf of its units."""
+        return self.detail.rarity(refs, self.idf) if self.detail is not None and refs else np.zeros(len(refs))
+
     def in_headings(self, refs: Sequence[int]) -> list[int]:
         """Places among ``refs``, in order, of the chunks that hold a unit in their headings or title."""
         return self.detail.in_headings(refs) if self.detail is not None and refs else []

@@ -330,6 +330,13 @@ class Detail:
         found: list[int] = np.unique(places[self.entries.data["heading"][hits] > 0]).tolist()
         return found
 
+    def rarity(self, refs: Sequence[int], idf: Mapping[int, float]) -> NDArray[np.float64]:
+        """The sum of idf of the units that each of the chunks ``refs`` holds."""
+        places, _, units = self._at(np.array(refs, np.int64))
+        worth = np.zeros(max(idf, default=0) + 1)
+        worth[list(idf)] = list(idf.values())
+        return np.asarray(np.bincount(places, weights=worth[units], minlength=len(refs)), np.float64)
+
     def weights(self, refs: Sequence[int], idf: Mapping[int, float]) -> dict[int, dict[int, float]]:
         found: dict[int, dict[int, float]] = {}
         asked = np.array(refs, np.int64)

@@ -16,7 +16,7 @@ from apps.retrieval.fusion import Standing, factor_of
 from apps.retrieval.reranking import reranked
 from apps.retrieval.rows import Rows, tie_break
 from apps.retrieval.shelf_reading import Wanted, candidates_of, shelves_of
-from apps.retrieval.standings import Places, Standings, Ties
+from apps.retrieval.standings import Places, Standings, Ties, backing_of
 from apps.retrieval.values import StreamName
 from apps.symbols.names import joined
 
@@ -68,6 +68,8 @@ class _Pool:
 
     candidates: Rows
     scores: dict[StreamName, NDArray[np.float64]]
+    rarity: NDArray[np.float64]
+    """How much of what is rare in the question a row holds."""
     named: list[tuple[int, float, float]]
     """(ref, weight, evidence) of the name or symbol stream, best first."""
     classes: dict[int, str]
@@ -79,6 +81,7 @@ class _Pool:
             self,
             candidates=self.candidates.at(kept),
             scores={name: column[kept] for name, column in self.scores.items()},
+            rarity=self.rarity[kept],
         )
 
 
@@ -130,7 +133,7 @@ def _fused(streams: Streams, pool: _Pool) -> Fused:
     documents = candidates.column("document")
     numbers = {document: number for number, document in enumerate(dict.fromkeys(documents))}
     owners = np.fromiter(map(numbers.__getitem__, documents), np.int64, len(documents))
-    standings = Standings.of(index, places.sums, owners, _factors(candidates, classes))
+    standings = Standings.of(index, places.sums, owners, _factors(candidates, classes), places.votes)
     _in_order_of_names(standings, places, classes, documents)
     order, copies = _without_copies(candidates, standings.order(ties, candidates.column("canonical"), places.held))
     evidence = {ref: value for ref, _, value in reversed(pool.named)}
@@ -168,11 +171,14 @@ def _docs(streams: Streams, candidates: Rows) -> _Pool:
             candidates = candidates.and_(shelf.without_text(streams.scope, bare))
     index = _index(candidates)
     scores: dict[StreamName, NDArray[np.float64]] = {}
+    rarity = np.zeros(len(index))
     lexical = streams.lexical
     if lexical is not None:
-        scores["lexical"] = _column(index, lexical.refs.tolist(), lexical.scores.tolist())
+        worded = lexical.refs.tolist()
+        scores["lexical"] = _column(index, worded, lexical.scores.tolist())
+        rarity = np.nan_to_num(_column(index, worded, lexical.rarity(worded).tolist()))
     scores["dense"] = _column(index, streams.dense.refs.tolist(), streams.dense.cosines.tolist())
-    return _Pool(candidates, scores, named, classes, lexical.fields if lexical is not None else _no_fields)
+    return _Pool(candidates, scores, rarity, named, classes, lexical.fields if lexical is not None else _no_fields)
 
 
 def _no_fields(refs: Sequence[int]) -> Mapping[int, Mapping[int, str]]:
@@ -208,9 +214,11 @@ def _code(streams: Streams, rows: Rows) -> _Pool:
     candidates = rows.at(best.values())
     index = _index(candidates)
     scores: dict[StreamName, NDArray[np.float64]] = {}
+    rarity = np.zeros(len(index))
     if lexical is not None:
         owners = [row_of.get(ref, ref) for ref in worded]
         scores["lexical"] = _column(index, owners, lexical.scores.tolist())
+        rarity = np.nan_to_num(_column(index, owners, lexical.rarity(worded).tolist()))
     scores["dense"] = _column(index, [row_of.get(ref, ref) for ref in near], streams.dense.cosines.tolist())
     whole = joined(streams.terms.text.strip("`() \t")).casefold()
     named: list[tuple[int, float, float]] = []
@@ -232,7 +240,7 @@ def _code(streams: Streams, rows: Rows) -> _Pool:
                 mine[unit] = "".join(sorted({*mine.get(unit, ""), *where}))
         return held
 
-    return _Pool(candidates, scores, named, classes, fields_of)
+    return _Pool(candidates, scores, rarity, named, classes, fields_of)
 
 
 def _places(streams: Streams, pool: _Pool, index: Mapping[int, int], ties: Ties) -> Places:
@@ -242,7 +250,9 @@ def _places(streams: Streams, pool: _Pool, index: Mapping[int, int], ties: Ties)
     places = Places(index)
     for name, column in pool.scores.items():
         ranked = ties.sorted(np.flatnonzero(~np.isnan(column)), column)[:limit]
-        places.add(name, ranked, np.arange(1, len(ranked) + 1), np.full(len(ranked), weights[name]), column[ranked])
+        backing = backing_of(pool.rarity[ranked]) if name == "lexical" else 1.0
+        worth = np.full(len(ranked), weights[name])
+        places.add(name, ranked, np.arange(1, len(ranked) + 1), worth, column[ranked], backing)
     last: StreamName = "symbol" if streams.block == "code" else "name"
     rows: dict[int, tuple[int, float, float]] = {}
     rank = 0

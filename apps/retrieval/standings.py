@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from apps.retrieval.values import StreamName
 
 
+def backing_of(rarity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far rows found by words speak for their page, 0 to 1: those that hold a good part of what is rare in the
+    question do so fully. Ranks alone tell nothing of it: a page with many rows that hold but its one common word would
+    stand above the page with the rare ones.
+    """
+    enough = settings.COGRAPH.retrieval.page_coverage * float(rarity.max(initial=0.0))
+    return np.minimum(1.0, rarity / enough) if enough else np.ones(len(rarity))
+
+
 class Ties:
     """Rows in order; those of equal scores, and only those, by source, path and place."""
 
@@ -57,6 +66,8 @@ class Places(Mapping[int, "dict[StreamName, tuple[Place, float]]"]):
         self.index = index
         self.sums = np.zeros(len(index))
         """fused = sum of weight / (60 + rank)."""
+        self.votes = np.zeros(len(index))
+        """What a row adds to its page: fused, each stream's part times its backing."""
         self._streams: dict[StreamName, tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = {}
 
     def add(
@@ -66,12 +77,15 @@ class Places(Mapping[int, "dict[StreamName, tuple[Place, float]]"]):
         ranks: NDArray[np.int64],
         weights: NDArray[np.float64],
         scores: NDArray[np.float64],
+        backing: NDArray[np.float64] | float = 1.0,
     ) -> None:
         columns = (np.zeros(len(self.index), np.int64), np.zeros(len(self.index)), np.zeros(len(self.index)))
         for column, values in zip(columns, (ranks, weights, scores), strict=True):
             column[rows] = values
         self._streams[name] = columns
-        self.sums[rows] += weights / (settings.COGRAPH.retrieval.rank_offset + ranks)
+        shares = weights / (settings.COGRAPH.retrieval.rank_offset + ranks)
+        self.sums[rows] += shares
+        self.votes[rows] += shares * backing
 
     @property
     def held(self) -> NDArray[np.int64]:
@@ -114,20 +128,21 @@ class Standings(Mapping[int, Standing]):
         fused: NDArray[np.float64],
         documents: NDArray[np.int64],
         factors: NDArray[np.float64],
+        votes: NDArray[np.float64] | None = None,
     ) -> Standings:
-        """final = (fused / best fused + 0.3 · p / best p) × factor, p = sum of a document's three best fused scores.
-
-        ``documents`` numbers the document of each row from 0 on.
+        """final = (fused / best fused + 0.3 · p / best p) × factor, p = sum of a document's three best ``votes``: fused
+        scores, where none are given. ``documents`` numbers the document of each row from 0 on.
         """
         if not len(fused):
             return cls(index, fused, fused, factors, fused)
         chosen = settings.COGRAPH.retrieval
-        order = np.lexsort((-fused, documents))
+        votes = fused if votes is None else votes
+        order = np.lexsort((-votes, documents))
         owners = documents[order]
         firsts = np.flatnonzero(np.diff(owners, prepend=-1))
         ranks = np.arange(len(order)) - np.repeat(firsts, np.diff(firsts, append=len(order)))
         best = order[ranks < chosen.page_rows]
-        pages = np.bincount(documents[best], weights=fused[best])
+        pages = np.bincount(documents[best], weights=votes[best])
         page = pages[documents]
         share = fused / (fused.max() or 1.0) + chosen.page_boost * page / (pages.max() or 1.0)
         return cls(index, np.round(fused, ROUND), np.round(page, ROUND), factors, np.round(share * factors, ROUND))

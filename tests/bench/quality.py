@@ -27,7 +27,7 @@ from apps.indexing.embedding import local
 from apps.indexing.models import IndexedSource
 from apps.indexing.questions import ask
 from apps.indexing.serving import configured_profile
-from apps.retrieval.standings import Places, Standings
+from apps.retrieval.standings import Places, Standings, backing_of
 from tests.indexing import shelf
 from tests.indexing.conftest import _shelf_tables, shelves  # noqa: F401 - the fixtures
 from tests.indexing.shelf import CODE, STORE, Paper, as_text, cut
@@ -95,6 +95,8 @@ class Loaded:
             ],
         )
         self.seconds = time.process_time() - started
+        self.rarity: dict[str, dict[int, float]] = {}
+        """Of each query, by ref: how much of what is rare in it a chunk holds."""
         self.by_ref = {
             ref: self.order[path, index]
             for ref, path, index in self.store.model.objects.values_list("ref", "document__path", "chunk_index")
@@ -131,13 +133,15 @@ class Loaded:
                 ranked_rows = np.array([index[ref] for ref, _ in stream[query]], np.int64)
                 weights = np.array([weight for _, weight in stream[query]], np.float64)
                 ranks = np.arange(1, len(weights) + 1)
-                places.add(name, ranked_rows, ranks, weights, weights)  # type: ignore[arg-type]
+                held = np.array([self.rarity[query].get(ref, 0.0) for ref, _ in stream[query]])
+                backing = backing_of(held) if name == "lexical" else 1.0
+                places.add(name, ranked_rows, ranks, weights, weights, backing)  # type: ignore[arg-type]
             documents: dict[str, int] = {}
             owners = [
                 documents.setdefault(self.by_ref[ref].get("path") or self.by_ref[ref]["_id"], len(documents))
                 for ref in rows
             ]
-            standings = Standings.of(index, places.sums, np.array(owners, np.int64), np.ones(len(rows)))
+            standings = Standings.of(index, places.sums, np.array(owners, np.int64), np.ones(len(rows)), places.votes)
             found[query] = sorted(rows, key=lambda ref: (-standings[ref].final, -standings[ref].fused, ref))
         return self.measure(mode, found)
 
@@ -178,6 +182,8 @@ def test_quality(name, shelves):  # noqa: F811
         result = lexical.search(scope, question)
         ranked = sorted(result.hits, key=lambda hit: (-hit.score, hit.ref))[:300]
         by_words[query] = [(hit.ref, 1.0) for hit in ranked]
+        refs = [hit.ref for hit in ranked]
+        loaded.rarity[query] = dict(zip(refs, result.rarity(refs).tolist(), strict=True))
         rows = names.search(scope, question).rows if loaded.store.block == "docs" else ()
         by_name[query] = [(row.ref, row.weight) for row in rows if row.ref is not None]
     print(f"{1000 * (time.process_time() - started) / len(loaded.queries):.1f} ms of our CPU a query")

@@ -33,6 +33,14 @@ def test_retrieval_fact_43_two_words_before_one_said_often(fill: Fill, asking: A
     assert keys(asking("heron marsh"))[0] == "both.md"
 
 
+def test_many_rows_with_the_one_common_word_stay_below_the_row_with_the_rare_ones(fill: Fill, asking: Ask) -> None:
+    filler = "Words that say little of anything at all. " * 30
+    sections = "".join(f"## Part {n}\n\nThe heron, heron and heron of part {n}. {filler}\n\n" for n in range(12))
+    rare = f"# Two\n\n{filler}\n\nOnce a quagga met an okapi. {filler}"
+    fill({"many.md": f"# One\n\n{sections}", "rare.md": rare}, embed=False)
+    assert keys(asking("heron quagga okapi"))[0] == "rare.md"
+
+
 def test_retrieval_fact_45_the_nearest_heading_is_the_section(fill: Fill, asking: Ask) -> None:
     filler = "Words of the middle that say little. " * 60
     text = f"# Birds\n\n{filler}\n\n## Waders\n\n{filler}\n\n### Herons\n\nThe bittern booms.\n\n{filler}\n"
