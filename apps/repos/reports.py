@@ -120,7 +120,7 @@ def repeat_report(run: JobRun, repository: Repository, tally: Tally, *, listed: 
     run.counters.update({"clean": clean})
     before = SyncReport.objects.filter(repository=repository).order_by("-created_at").first()
     run.note(
-        f"{tally.discovered} files at {repository.synced_commit[:7]}: unchanged; {clean} of {tally.discovered} clean."
+        f"{_files(tally)} at {repository.synced_commit[:7]}: unchanged; {clean} of {tally.discovered} clean."
         + (f" {tally.held} deletions wait for a writer." if tally.held else "")
     )
     _store(
@@ -160,7 +160,11 @@ def _sentence(repository: Repository, tally: Tally, clean: int) -> str:
     else:
         what = f"{tally.indexed} indexed, {tally.skipped} skipped, {tally.errors + tally.quarantined} with errors"
         what += f", {tally.moved} moved" * bool(tally.moved) + f", {tally.deleted} deleted" * bool(tally.deleted)
-    return f"{tally.discovered} files at {repository.synced_commit[:7]}: {what}; {clean} of {tally.discovered} clean."
+    return f"{_files(tally)} at {repository.synced_commit[:7]}: {what}; {clean} of {tally.discovered} clean."
+
+
+def _files(tally: Tally) -> str:
+    return f"{tally.discovered} file{'s' * (tally.discovered != 1)}"
 
 
 def _kinds_found(plan: Plan) -> bool:

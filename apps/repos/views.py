@@ -14,7 +14,7 @@ from apps.access import rules
 from apps.access.compiled import MARK_OF_NOW, ReadableList
 from apps.access.pages import answer, paged
 from apps.access.viewers import viewer_of
-from apps.jobs.models import Job
+from apps.jobs.models import Job, Status
 from apps.jobs.presentation import JobLine
 from apps.repos import presentation
 from apps.repos.catalogue import narrowed
@@ -118,6 +118,8 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         .order_by("-created_at", "id")[:HISTORY]
     )
     live = next((job for job in syncs if job.is_live), None)
+    # It may have begun or ended since the row was read: a page says one thing.
+    repository.is_syncing = live is not None  # type: ignore[attr-defined]
     finished = [job for job in reversed(syncs) if not job.is_live]
     body = None
     if readme is not None:
@@ -138,6 +140,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         ),
         "languages": presentation.languages({extension: size for extension, size in sizes if extension}),
         "live": JobLine(live) if live else None,
+        "failed": finished[-1] if finished and finished[-1].status == Status.ERROR else None,
         "syncs": [JobLine(job) for job in reversed(finished)],
         "columns": presentation.sync_history(finished),
         "width": HISTORY * presentation.COLUMN,

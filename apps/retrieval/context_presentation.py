@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from apps.access.viewers import Viewer
 
 SAMPLES = 3
+LOOKED_AT = 4 * SAMPLES
+"""Of the longest documents of each kind of source."""
+_VERSION = re.compile(r"\W*v?\d", re.IGNORECASE)
 _HEADING = re.compile(r"(</?h)([1-6])\b")
 _LOWER = {"1": "4", "2": "4", "3": "5", "4": "5", "5": "6", "6": "6"}
 
@@ -103,17 +106,20 @@ def _rendered(part: Part, answers: Answers) -> str:
 
 
 def sample_tasks(viewer: Viewer) -> list[str]:
-    """Tasks to try, from headings of the longest documents that the viewer reads; none when there are none."""
+    """Tasks to try, from headings of the longest documents that the viewer reads; none when there are none.
+
+    Numbers of versions are no headings to ask about: the longest documents are often lists of changes.
+    """
     own: Any = RepositoryDocument.objects.visible_to(viewer).filter(state="indexed", kind="repo_doc")
     rows: Any = CollectionDocument.objects.visible_to(viewer).filter(state="indexed")
     found = [
-        (title, [row.get("text") for row in headings or () if row.get("level") == 2])
+        (title, [row["text"] for row in headings or () if row.get("level") == 2 and not _VERSION.match(row["text"])])
         for title, headings in (
-            *own.order_by("-chunk_count", "path", "pk").values_list("title", "structure__headings")[:SAMPLES],
-            *rows.order_by("-chunk_count", "source_key", "pk").values_list("title", "parsed__heading_tree")[:SAMPLES],
+            *own.order_by("-chunk_count", "path", "pk").values_list("title", "structure__headings")[:LOOKED_AT],
+            *rows.order_by("-chunk_count", "source_key", "pk").values_list("title", "parsed__heading_tree")[:LOOKED_AT],
         )
     ]
-    found.sort(key=lambda pair: not pair[1])
+    found.sort(key=lambda pair: (not pair[1], bool(_VERSION.match(pair[0]))))
     forms = ("Change what {title} says about {part}", "Find out about {part} in {title}", "Explain {part}: {title}")
     return [
         form.format(title=title, part=f"“{headings[0]}”" if headings else "its beginning")

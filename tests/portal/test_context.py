@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from apps.repos.models import Repository
+from apps.repos.models import Repository, RepositoryDocument
 from apps.retrieval.context import context
 from apps.retrieval.models import QueryLogEntry
 
@@ -143,3 +143,13 @@ def test_portal_rule_50_context_budget(world: Any, synced: Callable[..., Reposit
     synced("many", files={f"n/{number}.md": f"# N{number}\n\nnumbat {number}\n" for number in range(30)})
     assert count() == few
     assert few <= 28, few
+
+
+def test_portal_rule_34_sample_tasks_ask_about_headings_that_say_something(
+    world: Any, documents: Callable[..., RepositoryDocument]
+) -> None:
+    documents(world.public, "CHANGELOG.md", "# Changes\n\n## 8.2.2 (2026-08-20)\n\n## v9\n", chunk_count=99)
+    documents(world.public, "guide.md", "# Guide\n\n## 1.0\n\n## Backups\n", chunk_count=9)
+    body = world.client("otto").get("/context").content.decode().partition("Tasks to try")[2]
+    assert "“Backups”" in body
+    assert "8.2.2" not in body and "“1.0”" not in body

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from apps.jobs.models import Job, JobItem
 from apps.repos.models import Repository, RepositoryDocument, RepositoryFile
@@ -248,3 +249,18 @@ def test_portal_rule_47_an_empty_overview_says_what_happens_next(
     running.delete()
     jobs(repository)
     assert "See the sync report" in ada.get(address).content.decode()
+
+
+def test_portal_rule_47_an_overview_says_that_the_last_sync_failed_until_one_succeeds(
+    world: Any, jobs: Callable[..., Job]
+) -> None:
+    address, otto = f"/repos/{world.public.slug}", world.client("otto")
+    failed = jobs(world.public, status="error", error_message="The host did not answer.", error_code="unreachable")
+    Job.objects.filter(pk=failed.pk).update(created_at=timezone.now())
+    body = otto.get(address).content.decode()
+    assert "The last sync failed" in body
+    assert "The host did not answer." in body
+    assert "Search keeps answering from 4f2c9ab." in body
+    good = jobs(world.public)
+    Job.objects.filter(pk=good.pk).update(created_at=timezone.now())
+    assert "The last sync failed" not in otto.get(address).content.decode()
