@@ -44,11 +44,11 @@ class ModulePaths:
         self._packages: dict[tuple[str, str], list[str]] = defaultdict(list)
         self._go_folders: dict[str, list[str]] = defaultdict(list)
         self._crates: dict[str, set[str]] = defaultdict(set)
-        self._paths: set[str] = set()
+        self.scopes: dict[str, FileScope] = {}
         for file in files:
             group = family(file.language)
             self._packages[group, file.package].append(file.path)
-            self._paths.add(file.path)
+            self.scopes[file.path] = file
             if group == "go" and not file.path.endswith("_test.go"):
                 self._go_folders[posixpath.dirname(file.path)].append(file.path)
             elif group == "rust":
@@ -98,7 +98,7 @@ class ModulePaths:
         that stands in no package: what such a script imports by a bare name may come from anywhere."""
         folder = posixpath.dirname(path)
         inner = folder
-        while inner and f"{inner}/__init__.py" in self._paths:
+        while inner and f"{inner}/__init__.py" in self.scopes:
             inner = posixpath.dirname(inner)
         return "" if inner in {"", folder} else dotted_path(f"{inner}/_.py").removesuffix("_").rstrip(".")
 

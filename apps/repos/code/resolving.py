@@ -12,7 +12,7 @@ from django.db import connection
 
 from apps.jobs.running import JobRun
 from apps.repos.code.storing import Changes
-from apps.repos.code.surroundings import around, everything_around, note_handed_on
+from apps.repos.code.surroundings import around, everything_around, modules_of, note_handed_on
 from apps.repos.models import Repository
 from apps.repos.models_code import CodeFile
 from apps.symbols.layout import Layout
@@ -49,15 +49,16 @@ _SOME_NODES = (
 
 def resolve(run: JobRun, repository: Repository, changes: Changes, layout: Layout, *, everything: bool) -> int:
     """Resolve the references of changed files and of files that use a changed name. Gives how many edges changed."""
-    if not everything:
-        note_handed_on(repository, changes, layout)
+    modules = None if everything else modules_of(repository, layout)
+    if modules is not None:
+        note_handed_on(repository, changes, modules)
     files = _files(repository, changes, everything=everything)
     if not files:
         return 0
-    if len(files) > FEW_FILES:
+    if modules is None or len(files) > FEW_FILES:
         surroundings = everything_around(repository)
     else:
-        surroundings = around(repository, {file.scope.path: file.names for file in files}, layout)
+        surroundings = around(repository, {file.scope.path: file.names for file in files}, modules)
     index = SymbolIndex(
         _known(repository, files, surroundings.names),
         layout=layout,

@@ -71,9 +71,9 @@ class Surroundings:
     names: set[str] = field(default_factory=set)
 
 
-def scopes_of(repository: Repository) -> list[FileScope]:
+def modules_of(repository: Repository, layout: Layout) -> ModulePaths:
     rows = CodeFile.objects.filter(repository=repository).values_list("path", "language", "package")
-    return [FileScope(path, language, package, ()) for path, language, package in rows]
+    return ModulePaths((FileScope(path, language, package, ()) for path, language, package in rows), layout)
 
 
 def everything_around(repository: Repository) -> Surroundings:
@@ -82,10 +82,8 @@ def everything_around(repository: Repository) -> Surroundings:
     return found
 
 
-def around(repository: Repository, files: Mapping[str, Iterable[str]], layout: Layout) -> Surroundings:
+def around(repository: Repository, files: Mapping[str, Iterable[str]], modules: ModulePaths) -> Surroundings:
     """For some files, with the names that each uses: only what their imports can lead to is read."""
-    scopes = {scope.path: scope for scope in scopes_of(repository)}
-    modules = ModulePaths(scopes.values(), layout)
     found = Surroundings()
     _load(repository, found, list(files))
     loaded = set(files)
@@ -99,7 +97,7 @@ def around(repository: Repository, files: Mapping[str, Iterable[str]], layout: L
                 if not (is_first or entry.local == "*" or entry.local in wanted):
                     continue
                 members = wanted if entry.member in {"", "*"} else {entry.member}
-                for target in modules.find(scopes[path], entry.module):
+                for target in modules.find(modules.scopes[path], entry.module):
                     following[target] |= members
         missing = [path for path in following if path not in loaded]
         _load(repository, found, missing)
@@ -126,12 +124,9 @@ def _load(repository: Repository, found: Surroundings, paths: Sequence[str] | No
     found.exports.update(rows.values_list("path", "exports"))
 
 
-def note_handed_on(repository: Repository, changes: Changes, layout: Layout) -> None:
+def note_handed_on(repository: Repository, changes: Changes, modules: ModulePaths) -> None:
     """Files that import what a changed file imports itself may mean something else now: its names count as changed,
     as long as they lead to files of the repository."""
-    if not changes.bindings:
-        return
-    modules = ModulePaths(scopes_of(repository), layout)
     everything: set[str] = set()
     for scope, entry in changes.bindings:
         targets = modules.find(scope, entry.module)
@@ -139,5 +134,6 @@ def note_handed_on(repository: Repository, changes: Changes, layout: Layout) -> 
             everything.update(targets)
         elif targets:
             changes.names.add(entry.local)
-    nodes = CodeNode.objects.filter(repository=repository, file__path__in=everything)
-    changes.names.update(nodes.values_list("name", flat=True))
+    if everything:
+        nodes = CodeNode.objects.filter(repository=repository, file__path__in=everything)
+        changes.names.update(nodes.values_list("name", flat=True))
