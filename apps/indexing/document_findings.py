@@ -79,9 +79,14 @@ class BrokenLink:
 def told_of(documents: QuerySet[Any], linking: Collection[UUID], path: str) -> QuerySet[Any, Any]:
     """(id, path, parse warnings, text) of the documents that have something to tell, by path; the text is that of
     ``linking``, whose links lead nowhere, and empty for the others."""
-    told = documents.filter(~Q(warnings=[]) | Q(pk__in=linking))
+    return told_among(documents, linking).order_by(path).values_list("pk", path, "warnings", "told")
+
+
+def told_among(documents: QuerySet[Any], linking: Collection[UUID] | QuerySet[Any, Any]) -> QuerySet[Any]:
+    """The same documents, with the text as ``told``; ``linking`` may be a queryset of their ids."""
     text = Case(When(pk__in=linking, then="text"), default=Value(""), output_field=TextField())
-    return told.order_by(path).values_list("pk", path, "warnings", text)
+    told: QuerySet[Any] = documents.filter(~Q(warnings=[]) | Q(pk__in=linking)).annotate(told=text)
+    return told
 
 
 def of_warning(row: Mapping[str, Any], path: str, document_id: UUID) -> Finding:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import F
 
-from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning, told_of
+from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning, told_among
 from apps.indexing.findings import Finder, Finding, register_finder
 from apps.indexing.statements import gathered
 from apps.repos.models import (
@@ -38,17 +38,19 @@ def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
     moves: Any = RepositoryDocumentRedirect.objects.visible_to(viewer).filter(
         repository=source.pk, document__isnull=False
     )
-    rows, redirects = gathered(
+    documents = RepositoryDocument.objects.visible_to(viewer).filter(repository=source.pk)
+    rows, redirects, told = gathered(
         own.order_by("document__path", "id").values(*_LINK, "document_id", place=F("document__path")),
         moves.values("path", now=F("document__path")),
+        told_among(documents, own.values("document_id")).order_by("path").values("id", "path", "warnings", "told"),
     )
     moved = {row["path"]: row["now"] for row in redirects}
-    documents = RepositoryDocument.objects.visible_to(viewer).filter(repository=source.pk)
     texts: dict[UUID, str] = {}
-    for pk, path, warnings, text in told_of(documents, {UUID(row["document_id"]) for row in rows}, "path"):
-        texts[pk] = text
-        for warning in warnings:
-            yield of_warning(warning, path, pk)
+    for one in told:
+        pk = UUID(one["id"])
+        texts[pk] = one["told"]
+        for warning in one["warnings"]:
+            yield of_warning(warning, one["path"], pk)
     yield from _links(rows, texts, moved)
 
 
