@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 WHOLE_SYMBOL_WEIGHT = 4.0
 """Of a symbol that the query, as a whole, names."""
+SPELLED_OUT_WEIGHT = 4.0
+"""Of a row that holds the one token that the query is."""
 LOOKED_AHEAD = 25
 
 
@@ -252,6 +254,8 @@ def _places(streams: Streams, pool: _Pool, index: Mapping[int, int], ties: Ties)
         ranked = ties.sorted(np.flatnonzero(~np.isnan(column)), column)[:limit]
         backing = backing_of(pool.rarity[ranked]) if name == "lexical" else 1.0
         worth = np.full(len(ranked), weights[name])
+        if name == "lexical":
+            worth[_spelled_out(streams, pool, ranked)] = SPELLED_OUT_WEIGHT
         places.add(name, ranked, np.arange(1, len(ranked) + 1), worth, column[ranked], backing)
     last: StreamName = "symbol" if streams.block == "code" else "name"
     rows: dict[int, tuple[int, float, float]] = {}
@@ -264,6 +268,24 @@ def _places(streams: Streams, pool: _Pool, index: Mapping[int, int], ties: Ties)
         ranks, shares, evidences = zip(*rows.values(), strict=True)
         places.add(last, np.array(list(rows)), np.array(ranks), np.array(shares), np.array(evidences))
     return places
+
+
+def _spelled_out(streams: Streams, pool: _Pool, ranked: NDArray[np.int64]) -> list[int]:
+    """Places in ``ranked`` of the rows that hold the query as it is written, when it is one token of several parts: a
+    version, an option, a dotted name. Who writes one means that one, and vectors know nothing of it. Where it names a
+    document, the name decides."""
+    terms, asked = streams.terms, streams.terms.text.strip()
+    begin = terms.text.find(asked)
+    wholes = {
+        unit
+        for unit in terms.asked
+        if terms.units[unit].whole and (terms.units[unit].start, terms.units[unit].end) == (begin, begin + len(asked))
+    }
+    if not wholes or streams.block != "docs" or streams.names.drops_side:
+        return []
+    refs = list(map(pool.candidates.column("ref").__getitem__, ranked.tolist()))
+    held = pool.fields_of(refs)
+    return [place for place, ref in enumerate(refs) if not wholes.isdisjoint(held.get(ref, {}))]
 
 
 def _in_order_of_names(

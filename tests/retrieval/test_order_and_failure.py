@@ -41,6 +41,13 @@ def test_many_rows_with_the_one_common_word_stay_below_the_row_with_the_rare_one
     assert keys(asking("heron quagga okapi"))[0] == "rare.md"
 
 
+def test_a_version_that_one_document_holds_is_first_whatever_is_near(fill: Fill, asking: Ask) -> None:
+    near = {f"n{n}.md": f"# Beta 1 of 2 and 4\n\nbeta 1, beta 2, beta 4, v1 {n}" for n in range(6)}
+    fill({**near, "held.md": f"# Release\n\nBefore was v1.2.4-beta.1. {'Words of other things. ' * 80}"})
+    for query in ("v1.2.4-beta.1", " v1.2.4-beta.1 "):
+        assert keys(asking(query))[0] == "held.md"
+
+
 def test_retrieval_fact_45_the_nearest_heading_is_the_section(fill: Fill, asking: Ask) -> None:
     filler = "Words of the middle that say little. " * 60
     text = f"# Birds\n\n{filler}\n\n## Waders\n\n{filler}\n\n### Herons\n\nThe bittern booms.\n\n{filler}\n"
