@@ -255,7 +255,7 @@ class DocumentView(InCollection):
 
     def get(self, request: Any, collection_id: UUID, document_id: UUID) -> Any:
         held = self.document
-        links = list(held.links.order_by("lines", "id"))
+        links = list(held.links.in_order())
         leads = [(link.pk, link.state, link.target_document_id, link.anchor, link.suggestion) for link in links]
         etag = etag_of(held.pk, bytes(held.content_hash).hex(), held.title, self.collection.changed_at, leads)
         fresh = not_modified(request, etag)

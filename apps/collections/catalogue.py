@@ -133,4 +133,4 @@ def sizes(viewer: Viewer, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, int]:
 
 def links_of(document: Document) -> list[DocumentLink]:
     """In the order of their first line. The caller has scoped the document."""
-    return list(document.links.select_related("target_document").order_by("lines", "id"))
+    return list(document.links.select_related("target_document").in_order())

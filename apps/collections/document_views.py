@@ -108,7 +108,7 @@ def _raw(request: HttpRequest, viewer: Viewer, document: Document) -> dict[str, 
 
 def _metadata(request: HttpRequest, viewer: Viewer, document: Document) -> dict[str, Any]:
     parsed = document.parsed
-    links = document.links.select_related("target_document").only(*_LINK_FIELDS).order_by("lines", "id")[:SHOWN_ROWS]
+    links = document.links.select_related("target_document").only(*_LINK_FIELDS).in_order()[:SHOWN_ROWS]
     jobs = (
         Job.objects.visible_to(viewer)
         .of_source(Collection.kind, document.collection_id)

@@ -26,7 +26,7 @@ def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
     documents: Any = Document.objects.visible_to(viewer).filter(collection=source.pk)
     own: Any = DocumentLink.objects.filter(document__in=documents.values("pk"), state__in=FAULTS)
     rows = list(
-        own.order_by("document__source_key", "id").values_list(
+        own.in_order().values_list(
             "document_id", "document__source_key", "href", "lines", "state", "reason", "candidates", "suggestion"
         )
     )

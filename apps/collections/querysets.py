@@ -60,6 +60,10 @@ class LinkQuerySet(ScopedQuerySet[Any]):
         """Adds ``source_key``: the key of the document that holds the link."""
         return self.annotate(source_key=F("document__source_key"))
 
+    def in_order(self) -> Self:
+        """By the document that holds them, the lines where they stand, and their address: the same at every reading."""
+        return self.order_by("document__source_key", "lines", "href", "link_type")
+
 
 class DocumentChild(ScopedQuerySet[Any]):
     scope = ("document__collection",)

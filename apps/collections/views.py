@@ -221,7 +221,7 @@ def links(request: HttpRequest, collection_id: UUID) -> HttpResponse:
     total: int | None = numbers.get(show, numbers["broken"])
     if text:
         rows, total = rows.filter(Q(href__icontains=text) | Q(document__source_key__icontains=text)), None
-    rows = rows.select_related("document", "target_document").order_by("document__source_key", "lines", "id")
+    rows = rows.select_related("document", "target_document").in_order()
     page = paged(rows.only(*_LINK_FIELDS), request, total=total)
     context = {
         "header": presentation.header(collection, "links"),

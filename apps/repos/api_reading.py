@@ -23,6 +23,7 @@ from apps.repos import api_reading_values as shape
 from apps.repos.api import InRepository
 from apps.repos.api_code_values import present_symbol
 from apps.repos.api_values import freshness
+from apps.repos.catalogue import links_of
 from apps.repos.code.related import code_on_page, naming_literals, related_symbols
 from apps.repos.lookup import document_for
 from apps.repos.models import Absence, RepositoryDocument, RepositoryDocumentChunk, RepositoryFile
@@ -122,7 +123,7 @@ class RepositoryDocumentView(InDocument):
         fresh = not_modified(request, etag)
         if fresh is not None:
             return fresh
-        return tagged(Response(shape.present_document(self.repository, held, held.links.order_by("lines", "id"))), etag)
+        return tagged(Response(shape.present_document(self.repository, held, links_of(held))), etag)
 
 
 class RepositoryDocumentChunksView(InDocument):
