@@ -18,9 +18,15 @@ from django.conf import settings
 from django.db import connection
 from django.template import engines
 from django.test import Client
+from hypothesis import HealthCheck
+from hypothesis import settings as property_settings
 
 from cograph_site.postgres.database import make_database
 from cograph_site.postgres.server import Server
+
+# A busy machine makes examples slowly and runs them slowly: neither says anything about the product.
+property_settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+property_settings.load_profile("patient")
 
 FAST_AND_UNSAFE = [
     "fsync=off",

@@ -39,7 +39,7 @@ def rounds(world: World) -> Iterator[tuple[Any, dict[str, str] | None, Generatio
         operation = result.ok()
         known = world.names(operation.path)
         names = {hole: known.get(hole, "x") for hole in HOLE.findall(operation.path)}
-        yield operation, names or None, GenerationMode.POSITIVE, 3
+        yield operation, names or None, GenerationMode.POSITIVE, 2
         if operation.query or operation.body:
             yield operation, names or None, GenerationMode.NEGATIVE, 2
         if names:

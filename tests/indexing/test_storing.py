@@ -113,7 +113,7 @@ EDIT = st.tuples(
 
 
 @given(st.lists(EDIT, min_size=1, max_size=8), st.integers(0, 7))
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 def test_retrieval_fact_20_edits_and_one_rebuild_give_the_same_index(edits, merged_after):
     shelf = a_shelf()
     for number, (path, sections, title) in enumerate(edits):

@@ -360,7 +360,7 @@ def test_graph_is_rebuilt_by_writers(fill: Any, platform: Collection, olga: Any)
     queued = client_of(olga).post(address(platform, "rebuild"))
     assert (queued.status_code, queued.json()["kind"]) == (202, "project_graph")
     assert client_of(olga).post(address(platform, "rebuild")).status_code == 200
-    assert {job.kind for job in drain()} == {"project_graph", "lint_graph"}
+    assert {job.kind for job in drain()} == {"project_graph", "lint_graph", "note_findings"}
     assert get(olga, platform, "revisions")["total"] == 1
 
 
