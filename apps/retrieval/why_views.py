@@ -68,6 +68,7 @@ def why_not(request: HttpRequest) -> HttpResponse:
     context = {
         "query": params.get("q", "").strip(),
         "kept": presentation.kept(params),
+        "kinds": params.getlist("kind"),
         "named": named,
         "found": found,
         "above": [(one.row, _words(one.differences)) for one in found.above] if found else [],
