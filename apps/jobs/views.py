@@ -115,8 +115,8 @@ def job_page(request: HttpRequest, job_id: UUID) -> HttpResponse:
         return answer(request, "jobs/job.html", _whole(request, viewer, job))
     same = request.GET.get("run", str(job.runs)) == str(job.runs)
     if request.GET.get("bar") or (job.is_live and same):
-        # What stands around the bar is as it was before the job: the source is one link away.
-        line = presentation.JobLine(job, presentation.source_of(job, viewer))
+        # What stands around the bar is as it was before the job: once it has ended, the source is one link away.
+        line = presentation.JobLine(job, None if job.is_live else presentation.source_of(job, viewer))
         response = answer(request, "jobs/job.html", {"line": line}, fragment="jobs/_live.html")
     else:
         response = answer(request, "jobs/job.html", _whole(request, viewer, job), fragment="jobs/_job.html")

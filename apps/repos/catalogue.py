@@ -219,7 +219,7 @@ def sizes(viewer: Viewer, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, int]:
 
 def links_of(document: RepositoryDocument) -> list[RepositoryDocumentLink]:
     """In the order of their first line. The caller has scoped the document."""
-    return list(document.links.order_by("lines", "href", "id"))
+    return list(document.links.in_order())
 
 
 def tracked(repository: Repository, path: str) -> bool:

@@ -40,7 +40,7 @@ def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
     )
     documents = RepositoryDocument.objects.visible_to(viewer).filter(repository=source.pk)
     rows, redirects, told = gathered(
-        own.order_by("document__path", "lines", "href", "id").values(*_LINK, "document_id", place=F("document__path")),
+        own.in_order().values(*_LINK, "document_id", place=F("document__path")),
         moves.values("path", now=F("document__path")),
         told_among(documents, own.values("document_id")).order_by("path").values("id", "path", "warnings", "told"),
     )

@@ -20,7 +20,12 @@ from apps.jobs.models import Job
 from apps.markup.values import WordWindow
 from apps.repos import models_code  # noqa: F401 - its models belong to this room
 from apps.repos.discovery import Kind
-from apps.repos.querysets import DocumentQuerySet, RepositoryChildQuerySet, RepositoryQuerySet
+from apps.repos.querysets import (
+    DocumentLinkQuerySet,
+    DocumentQuerySet,
+    RepositoryChildQuerySet,
+    RepositoryQuerySet,
+)
 
 KINDS = [(kind.value, kind.label) for kind in Kind]
 
@@ -364,7 +369,7 @@ class RepositoryDocumentLink(models.Model):
     candidates = ArrayField(models.TextField(), default=list)
     suggestion = models.TextField(blank=True, default="")
 
-    objects = RepositoryChildQuerySet.as_manager()
+    objects = DocumentLinkQuerySet.as_manager()
 
     class Meta:
         db_table = "repo_document_links"

@@ -81,6 +81,12 @@ class RepositoryChildQuerySet(ScopedQuerySet[Any]):
     scope = ("repository",)
 
 
+class DocumentLinkQuerySet(RepositoryChildQuerySet):
+    def in_order(self) -> Self:
+        """By the document that holds them, the lines where they stand, and their address: the same at every reading."""
+        return self.order_by("document__path", "lines", "href", "id")
+
+
 class DocumentQuerySet(RepositoryChildQuerySet):
     def in_latest_commit(self) -> Self:
         return self.filter(absence="")

@@ -54,6 +54,6 @@ def backlinks_of(viewer: Viewer, document: RepositoryDocument) -> list[Repositor
         .filter(target_document=document)
         .exclude(document=document)
         .select_related("document")
-        .order_by("document__path", "lines", "href", "id")[:MOST_BACKLINKS]
+        .in_order()[:MOST_BACKLINKS]
     )
     return list({link.document_id: link for link in links}.values())

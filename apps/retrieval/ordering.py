@@ -252,9 +252,10 @@ def _places(streams: Streams, pool: _Pool, index: Mapping[int, int], ties: Ties)
     places = Places(index)
     for name, column in pool.scores.items():
         ranked = ties.sorted(np.flatnonzero(~np.isnan(column)), column)[:limit]
-        backing = backing_of(pool.rarity[ranked]) if name == "lexical" else 1.0
+        backing: NDArray[np.float64] | float = 1.0
         worth = np.full(len(ranked), weights[name])
         if name == "lexical":
+            backing = backing_of(pool.rarity[ranked])
             worth[_spelled_out(streams, pool, ranked)] = SPELLED_OUT_WEIGHT
         places.add(name, ranked, np.arange(1, len(ranked) + 1), worth, column[ranked], backing)
     last: StreamName = "symbol" if streams.block == "code" else "name"

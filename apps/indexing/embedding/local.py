@@ -104,11 +104,12 @@ class Model:
     def vectors(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Vectors of length 1 in the order given; worked out in batches of texts of like length."""
         made = np.empty((len(ids), DIMENSION), np.float32)
-        left = sorted(range(len(ids)), key=lambda place: -len(ids[place]))
-        while left:
-            width = len(ids[left[0]])
-            many = max(1, min(BATCH_TEXTS, BATCH_TOKENS // max(width, 1)))
-            places, left = left[:many], left[many:]
+        order = sorted(range(len(ids)), key=lambda place: -len(ids[place]))
+        start = 0
+        while start < len(order):
+            width = len(ids[order[start]])
+            places = order[start : start + max(1, min(BATCH_TEXTS, BATCH_TOKENS // max(width, 1)))]
+            start += len(places)
             tokens = np.zeros((len(places), width), np.int64)
             mask = np.zeros((len(places), width), np.int64)
             for row, place in enumerate(places):
