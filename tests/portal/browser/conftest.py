@@ -291,6 +291,7 @@ def visit(browser: Any, site: Site) -> Iterator[Any]:
         context.add_init_script(WATCH)
         context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site.address)
         page = context.new_page()
+        wait_after_clicks(page)
         visitor = Visitor(site, context, page, expected=expected)
         page.on(
             "console", lambda line: visitor.faults.append(f"{page.url}: {line.text}") if line.type == "error" else None
@@ -317,6 +318,17 @@ def visit(browser: Any, site: Site) -> Iterator[Any]:
         visitor.context.close()
     for visitor in visitors:
         visitor.done()
+
+
+def wait_after_clicks(page: Any) -> None:
+    """What is read after a click is read off the whole page behind it: Playwright waits for its first bytes only."""
+    click = page.click
+
+    def click_and_wait(*args: Any, **options: Any) -> None:
+        click(*args, **options)
+        page.wait_for_load_state("domcontentloaded")
+
+    page.click = click_and_wait
 
 
 def script_is_on(visitor: Visitor) -> bool:

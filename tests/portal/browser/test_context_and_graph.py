@@ -100,7 +100,7 @@ def test_access_rule_25_diagrams_are_drawn_in_a_sandboxed_frame(site: Any, visit
     assert "Load balancer" in (frame.text_content("svg") or "")
     assert frame.evaluate("(() => { try { return document.cookie; } catch { return 'refused'; } })()") == "refused"
     page.wait_for_function("document.querySelectorAll('.diagram iframe').length === 1")  # the other one is no diagram
-    assert page.locator("pre.mermaid:has-text('this is no diagram')").is_visible()
+    page.locator("pre.mermaid:has-text('this is no diagram')").wait_for()
     headers = page.request.get(f"{site.address}/diagram").headers
     assert headers["content-security-policy"] == DIAGRAM_POLICY
     asked: list[str] = []

@@ -23,7 +23,7 @@ def test_journey_3_read(visit: Any, script: bool) -> None:
     page.click("#cg-tree a:has-text('Handbook')")
     page.click("article a:has-text('setting up')")
     assert page.url.endswith("/docs/set-up#first-steps")
-    assert page.locator("h2#first-steps").is_visible()
+    page.locator("h2#first-steps").wait_for()
     page.click(".toc a:has-text('Sync ↔ Export — v2')")
     assert page.url.endswith("#sync--export--v2")
     page.click("article a:has-text('jump')")
@@ -98,9 +98,9 @@ def test_portal_rule_7_keyboard(visit: Any) -> None:
         page.keyboard.press("Enter")
     assert first in page.title()
     page.keyboard.press("?")
-    assert page.locator("#cg-keys").is_visible()
+    page.locator("#cg-keys").wait_for()
     page.keyboard.press("Escape")
-    assert not page.locator("#cg-keys").is_visible()
+    page.locator("#cg-keys").wait_for(state="hidden")
     page.keyboard.press("g")
     with page.expect_navigation():
         page.keyboard.press("h")
@@ -320,7 +320,7 @@ def test_journey_13_hostile(site: Any, visit: Any) -> None:
     bad = "script, style, iframe:not([sandbox=allow-scripts]), "
     bad += "svg[onload], [onerror], [onclick], [onload], [style], a[href^='javascript:']"
     assert otto.page.evaluate("(bad) => document.querySelectorAll(`main :is(${bad})`).length", bad) == 0
-    assert otto.page.locator("article").is_visible()
+    otto.page.locator("article").wait_for()
     otto.page.wait_for_timeout(1500)  # the frame of its diagram draws meanwhile
     assert not alerts
     raw = otto.page.request.get(f"{site.address}{HANDBOOK}/images/img/bad.svg")
@@ -398,10 +398,10 @@ def test_journey_2_search_without_script(site: Any, visit: Any) -> None:
     page.click(".facets a:has-text('Documents')")
     assert "kind=doc" in page.url
     page.click("details.why > summary >> nth=0")
-    assert page.locator("details.why[open] table").is_visible()
+    page.locator("details.why[open] table").wait_for()
     page.click("details.why[open] a:has-text('lines')")
     assert "/chunks/" in page.url
-    assert page.locator("tr.marked").first.is_visible()
+    page.locator("tr.marked").first.wait_for()
     page.click("text=Read in the document")
     assert "#first-steps" in page.url
 
