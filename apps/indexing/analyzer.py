@@ -19,7 +19,7 @@ import snowballstemmer
 
 from apps.indexing import tokens
 
-ANALYZER_VERSION = 1
+ANALYZER_VERSION = 2
 DEFAULT_LANGUAGE = "english"
 NO_LANGUAGE = "none"
 MAX_QUERY_TERMS = 64
@@ -74,6 +74,7 @@ def analyze(text: str, language: str = DEFAULT_LANGUAGE) -> Analysis:
     terms: list[Term] = []
     length = 0
     stopped = False
+    normal = tokens.without_schemes(normal)
     for start, end in tokens.spans(normal):
         pieces, count, common = _expand(normal[start:end], language)
         stopped = stopped or common

@@ -135,7 +135,9 @@ def _fused(streams: Streams, pool: _Pool) -> Fused:
     documents = candidates.column("document")
     numbers = {document: number for number, document in enumerate(dict.fromkeys(documents))}
     owners = np.fromiter(map(numbers.__getitem__, documents), np.int64, len(documents))
-    standings = Standings.of(index, places.sums, owners, _factors(candidates, classes), places.votes)
+    standings = Standings.of(
+        index, places.sums, owners, _factors(candidates, classes), places.votes, places.first_in_both()
+    )
     _in_order_of_names(standings, places, classes, documents)
     order, copies = _without_copies(candidates, standings.order(ties, candidates.column("canonical"), places.held))
     evidence = {ref: value for ref, _, value in reversed(pool.named)}

@@ -99,6 +99,14 @@ class Places(Mapping[int, "dict[StreamName, tuple[Place, float]]"]):
         """0 for a row that the stream does not hold."""
         return int(self._streams[name][0][row]) if name in self._streams else 0
 
+    def first_in_both(self) -> int | None:
+        """The row that stands first by words and by meaning alike, if there is one."""
+        if not {"lexical", "dense"} <= self._streams.keys():
+            return None
+        words, meaning = (self._streams[name][0] for name in ("lexical", "dense"))
+        both = np.flatnonzero((words == 1) & (meaning == 1))
+        return int(both[0]) if len(both) else None
+
     def __getitem__(self, ref: int) -> dict[StreamName, tuple[Place, float]]:
         row = self.index[ref]
         return {
@@ -129,9 +137,12 @@ class Standings(Mapping[int, Standing]):
         documents: NDArray[np.int64],
         factors: NDArray[np.float64],
         votes: NDArray[np.float64] | None = None,
+        first: int | None = None,
     ) -> Standings:
         """final = (fused / best fused + 0.3 · p / best p) × factor, p = sum of a document's three best ``votes``: fused
-        scores, where none are given. ``documents`` numbers the document of each row from 0 on.
+        scores, where none are given. ``documents`` numbers the document of each row from 0 on. ``first`` is a row whose
+        page counts as the best one: what words and meaning both put first needs no neighbours to vouch for it, and a
+        long page whose sections all touch the question does not push it down.
         """
         if not len(fused):
             return cls(index, fused, fused, factors, fused)
@@ -144,6 +155,8 @@ class Standings(Mapping[int, Standing]):
         best = order[ranks < chosen.page_rows]
         pages = np.bincount(documents[best], weights=votes[best])
         page = pages[documents]
+        if first is not None:
+            page[first] = pages.max()
         share = fused / (fused.max() or 1.0) + chosen.page_boost * page / (pages.max() or 1.0)
         return cls(index, np.round(fused, ROUND), np.round(page, ROUND), factors, np.round(share * factors, ROUND))
 

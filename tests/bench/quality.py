@@ -141,7 +141,9 @@ class Loaded:
                 documents.setdefault(self.by_ref[ref].get("path") or self.by_ref[ref]["_id"], len(documents))
                 for ref in rows
             ]
-            standings = Standings.of(index, places.sums, np.array(owners, np.int64), np.ones(len(rows)), places.votes)
+            factors = np.ones(len(rows))
+            first = places.first_in_both()
+            standings = Standings.of(index, places.sums, np.array(owners, np.int64), factors, places.votes, first)
             found[query] = sorted(rows, key=lambda ref: (-standings[ref].final, -standings[ref].fused, ref))
         return self.measure(mode, found)
 

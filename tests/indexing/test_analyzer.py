@@ -108,6 +108,13 @@ def test_retrieval_fact_06_scripts_without_spaces_give_pairs_and_letters():
     assert [term.text for term in query_terms("API备份v2").terms] == ["api", "备份", "v2", "v", "2"]
 
 
+def test_the_scheme_of_an_address_is_no_word():
+    found = analyze("See https://acme.example/https and http://x.y; HTTPS needs a key")
+    words = [(term.text, term.start) for term in found.terms if term.kind == "word"]
+    assert [word for word, _ in words] == ["see", "acm", "exampl", "https", "x", "y", "https", "need", "key"]
+    assert [start for word, start in words if word == "https"] == [25, 47]
+
+
 def test_a_digest_stays_one_word():
     digest = "a3f5b0c9d8e7f6a5b4c3d2e1f0a9b8c7"
     assert words(digest) == [digest]

@@ -89,6 +89,23 @@ def test_retrieval_fact_65_factors() -> None:
     assert factor_of(status="archived") == pytest.approx(0.4)
 
 
+def test_a_row_that_words_and_meaning_put_first_stands_above_a_long_page() -> None:
+    lone, *long = range(4)
+    places = placed(4, [(lone, 1), (1, 2), (2, 3), (3, 4)], [(lone, 1), (3, 2), (2, 3), (1, 4)])
+    assert places.first_in_both() == lone
+    pages = np.array([0, 1, 1, 1])
+    helped = Standings.of(places.index, places.sums, pages, np.ones(4), places.votes, places.first_in_both())
+    assert helped[lone].final == 1.3
+    assert max(helped[row].final for row in long) < 1.3
+    alone = Standings.of(places.index, places.sums, pages, np.ones(4), places.votes)
+    assert alone[lone].final < max(alone[row].final for row in long)
+
+
+def test_first_in_both_needs_two_streams_of_one_mind() -> None:
+    assert placed(2, [(0, 1), (1, 2)]).first_in_both() is None
+    assert placed(2, [(0, 1), (1, 2)], [(1, 1), (0, 2)]).first_in_both() is None
+
+
 def test_boost_counts_the_three_best_rows_of_a_page() -> None:
     assert standings([0.4, 0.3, 0.2, 0.1], [0, 0, 0, 0])[3].page == pytest.approx(0.9)
     assert dict(standings([], [])) == {}
