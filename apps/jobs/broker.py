@@ -3,12 +3,14 @@ database."""
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
+from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
 from apps.jobs import heartbeat
@@ -25,6 +27,23 @@ CANARY = {
     "ack_failure": True,
     "started": None,
 }
+
+
+class Sender(ORM):  # type: ignore[misc]
+    """Puts messages into the queue over the connection that has just stored the job.
+
+    django-q2's own way is meant for threads that lie idle between messages: it closes what may be stale before each
+    and asks the server for its health, which costs more than the message.
+    """
+
+    @staticmethod
+    def get_connection(list_key: str | None = None) -> Any:
+        return OrmQ.objects.using(Conf.ORM)
+
+
+@functools.cache
+def sender() -> Sender:
+    return Sender()
 
 
 class CanaryBroker(ORM):  # type: ignore[misc]

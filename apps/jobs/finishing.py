@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
@@ -17,28 +18,24 @@ from apps.jobs.models import Cause, Ending, Job, JobAttempt, Status, UnderWay
 from apps.jobs.queue import enqueue, queue_followers, send_on_commit
 from apps.jobs.running import JobRun
 
-_SETTLED = (
-    "status",
-    "error_code",
-    "error_message",
-    "lease_token",
-    "lease_expires",
-    "not_before",
-    "resend_at",
-    "waiting_reason",
-    "again",
-    "again_params",
-    "cancel_requested",
-    "finished_at",
-    "warnings",
-)
-_CLOSE = """
-WITH gone AS (DELETE FROM jobs_underway WHERE job_id = %s),
+_SETTLE = """
+WITH gone AS (DELETE FROM jobs_underway WHERE job_id = %(id)s),
 ended AS (
-    UPDATE jobs_jobattempt SET ending = %s, error_code = %s, error_message = %s, finished_at = %s
-    WHERE job_id = %s AND number = %s AND finished_at IS NULL
-)
-SELECT count(*), count(*) FILTER (WHERE warning) FROM jobs_jobitem WHERE job_id = %s
+    UPDATE jobs_jobattempt SET ending = %(status)s, error_code = %(code)s, error_message = %(message)s,
+        finished_at = %(now)s
+    WHERE job_id = %(id)s AND number = %(run)s AND finished_at IS NULL
+),
+items AS (SELECT count(*) AS every, count(*) FILTER (WHERE warning) AS warned FROM jobs_jobitem WHERE job_id = %(id)s)
+UPDATE jobs_job SET
+    status = %(status)s, error_code = %(code)s, error_message = %(message)s, finished_at = %(now)s,
+    lease_token = NULL, lease_expires = NULL, not_before = NULL, resend_at = NULL, waiting_reason = '',
+    again = false, again_params = '{}', cancel_requested = false,
+    warnings = CASE WHEN %(status)s = 'cancelled' THEN warnings ELSE %(notes)s + warned END
+FROM items WHERE id = %(id)s RETURNING warnings, every
+"""
+_WAITING = """
+SELECT id, cause FROM jobs_job
+WHERE status = 'queued' AND not_before IS NULL AND waiting_reason <> '' ORDER BY created_at LIMIT 100
 """
 FIRST_WAIT = 15.0
 LONGEST_WAIT = 600.0
@@ -51,6 +48,8 @@ def finish(run: JobRun, status: Status, *, code: str = "", message: str = "") ->
         if job is None:
             return False
         run.job = job
+        if status == Status.SUCCESS:
+            run.write_last()
         run.flush()
         settle(job, status, code=code, message=message, changed=not run.changed_nothing)
     return True
@@ -61,15 +60,8 @@ def settle(job: Job, status: Status, *, code: str = "", message: str = "", chang
 
     After a success that ``changed`` nothing, of the kinds that follow only those are queued that owe something.
     """
-    items, warned = _close(job, Ending(status.value), code, message)
-    if status != Status.CANCELLED:
-        job.warnings = len(job.notes) + warned
     again, params = job.again and status != Status.CANCELLED, job.again_params
-    job.status, job.error_code, job.error_message = status, code, message
-    job.lease_token = job.lease_expires = job.not_before = job.resend_at = None
-    job.waiting_reason, job.again, job.again_params, job.cancel_requested = "", False, {}, False
-    job.finished_at = timezone.now()
-    job.save(update_fields=_SETTLED)
+    items = _settle(job, status, code, message)
     if status != Status.CANCELLED and items:
         shorten_older_reports(job)
     if again:
@@ -190,8 +182,9 @@ def lose(job: Job) -> None:
 
 def send_for_waiting(limit: int = 10) -> None:
     """Send messages for due jobs that found no place before, oldest first and scheduled ones last."""
-    due = Job.objects.filter(status=Status.QUEUED, not_before__isnull=True).exclude(waiting_reason="")
-    ids = due.extra(order_by=["created_at"]).values_list("pk", "cause")[:100]
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITING)
+        ids = cursor.fetchall()
     for pk, _ in sorted(ids, key=lambda row: row[1] == Cause.SCHEDULE)[:limit]:
         send_on_commit(pk)
 
@@ -208,12 +201,16 @@ def _own(run: JobRun) -> Job | None:
     return _OWN.first(run.job.pk, run.token)
 
 
-def _close(job: Job, ending: Ending, code: str, message: str) -> tuple[int, int]:
-    """End the attempt and what was under way; how many items the job has, and how many of them warn. One statement."""
+def _settle(job: Job, status: Status, code: str, message: str) -> int:
+    """Settle the row, end the attempt and what was under way, by one statement. How many items the job has."""
+    job.status, job.error_code, job.error_message, job.finished_at = status, code, message, timezone.now()
+    job.lease_token = job.lease_expires = job.not_before = job.resend_at = None
+    job.waiting_reason, job.again, job.again_params, job.cancel_requested = "", False, {}, False
+    values: dict[str, Any] = {"status": status.value, "code": code, "message": message, "now": job.finished_at}
     with connection.cursor() as cursor:
-        cursor.execute(_CLOSE, [job.pk, ending.value, code, message, timezone.now(), job.pk, job.runs, job.pk])
-        items, warned = cursor.fetchone()
-    return items, warned
+        cursor.execute(_SETTLE, {**values, "id": job.pk, "run": job.runs, "notes": len(job.notes)})
+        job.warnings, items = cursor.fetchone()
+    return int(items)
 
 
 def _end_attempt(job: Job, ending: Ending, code: str, message: str) -> None:

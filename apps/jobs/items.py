@@ -30,10 +30,11 @@ ON CONFLICT (job_id, path) DO UPDATE SET
      excluded.milliseconds, excluded.chunks, excluded.warning, excluded.details)
 WHERE NOT (excluded.state = 'unchanged' AND item.state IN ('created', 'replaced', 'moved'))
 """
+_COUNTS = "SELECT state, count(*), count(*) FILTER (WHERE warning) FROM jobs_jobitem WHERE job_id = %s GROUP BY state"
 _SHORTEN = """
 WITH older AS (
     SELECT id, row_number() OVER (ORDER BY finished_at DESC, created_at DESC) AS place FROM jobs_job
-    WHERE kind = %s AND source_kind = %s AND source_id IS NOT DISTINCT FROM %s AND key = %s
+    WHERE kind = %s AND source_kind = %s AND (source_id = %s OR %s IS NULL AND source_id IS NULL) AND key = %s
     AND finished_at IS NOT NULL AND id <> %s
 )
 DELETE FROM jobs_jobitem AS item USING older
@@ -132,12 +133,9 @@ def _earlier_states(job: Job, paths: list[str]) -> dict[str, str]:
 
 def item_counts(job: Job) -> dict[str, int]:
     """Items by state, and ``warnings``."""
-    rows = (
-        JobItem.objects.filter(job=job)
-        .order_by()
-        .values_list("state")
-        .annotate(every=Count("pk"), warned=Count("pk", filter=Q(warning=True)))
-    )
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNTS, [job.pk])
+        rows = cursor.fetchall()
     counts, warned = {}, 0
     for state, every, warnings in rows:
         counts[state] = every
@@ -156,5 +154,13 @@ def shorten_older_reports(job: Job) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             _SHORTEN,
-            [job.kind, job.source_kind, job.source_id, job.key, job.pk, settings.COGRAPH.retention.reports],
+            [
+                job.kind,
+                job.source_kind,
+                job.source_id,
+                job.source_id,
+                job.key,
+                job.pk,
+                settings.COGRAPH.retention.reports,
+            ],
         )

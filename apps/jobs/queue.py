@@ -13,14 +13,36 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
+from apps.access.compiled import MARK_OF_ID, Rows
 from apps.access.errors import Throttled
 from apps.jobs.kinds import SourceKey, followers, get_kind
 from apps.jobs.models import ONE_LIVE_JOB, Cause, Job, JsonObject, Status
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from apps.access.models import User
 
 MAX_RESEND_WAIT = timedelta(minutes=15)
+_NEWEST = """
+SELECT DISTINCT ON (kind) kind, status FROM jobs_job
+WHERE kind = ANY(%s) AND source_kind = %s AND (source_id = %s OR %s IS NULL AND source_id IS NULL) AND key = ''
+ORDER BY kind, created_at DESC
+"""
+_COUNTED = """
+SELECT count(*), count(*) FILTER (WHERE requested_by_id = %s) FROM jobs_job
+WHERE status IN ('queued', 'running') AND cause <> 'follow_up'
+"""
+
+
+def _live(kind: str, source_kind: str, source_id: UUID | None, key: str) -> QuerySet[Job]:
+    # Spelled out, for a statement planned for any values cannot know that the index of live jobs holds them.
+    rows = Job.objects.extra(where=["jobs_job.status IN ('queued', 'running')"])
+    found = rows.filter(kind=kind, source_kind=source_kind, source_id=source_id, key=key)
+    return found.order_by().select_for_update(no_key=True)
+
+
+_LIVE: Rows[Job] = Rows(_live, "its kind", "its kind of source", MARK_OF_ID, "its key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +80,10 @@ def enqueue(
     wanted: JsonObject = dict(params or {})
     while True:
         with transaction.atomic():
-            live = (
-                Job.objects.live()
-                .filter(kind=kind, source_kind=source_kind, source_id=source_id, key=key)
-                .select_for_update(no_key=True)
-                .first()
-            )
+            if source_id is not None:
+                live = _LIVE.first(kind, source_kind, source_id, key)
+            else:
+                live = _live(kind, source_kind, None, key).first()
             if live is not None:
                 return Enqueued(_join(live, wanted, cause=Cause(cause), by=by), deduplicated=True)
         check_limits(by=by, cause=Cause(cause))
@@ -104,18 +124,20 @@ def check_limits(*, by: User | None, cause: Cause) -> None:
     if cause in (Cause.FOLLOW_UP, Cause.SCHEDULE):
         return
     limits = settings.COGRAPH.jobs
-    counted = Job.objects.live().exclude(cause=Cause.FOLLOW_UP)
     if by is not None:
         with transaction.atomic(), connection.cursor() as cursor:
             # Two requests of one user must not both see the last free place. Held to the end of the transaction.
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('jobs.user:' || %s, 0))", [str(by.pk)])
-        if counted.filter(requested_by=by).count() >= limits.live_per_user:
-            raise Throttled(
-                f"You have {limits.live_per_user} jobs that wait or run. Wait until one has finished, or cancel one.",
-                code="too_many_jobs",
-                retry_after=30,
-            )
-    if counted.count() >= limits.live_total:
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNTED, [by.pk if by is not None else None])
+        everybody, own = cursor.fetchone()
+    if by is not None and own >= limits.live_per_user:
+        raise Throttled(
+            f"You have {limits.live_per_user} jobs that wait or run. Wait until one has finished, or cancel one.",
+            code="too_many_jobs",
+            retry_after=30,
+        )
+    if everybody >= limits.live_total:
         raise Throttled(
             f"{limits.live_total} jobs wait or run here already. Try again when some have finished.",
             code="too_many_jobs",
@@ -153,9 +175,9 @@ def queue_followers(job: Job, *, changed: bool = True) -> list[Job]:
     names = [kind.name for kind in followers(job.kind, job.source_kind)]
     if names and not changed:
         settled = (Status.SUCCESS, Status.QUEUED, Status.RUNNING)
-        newest = Job.objects.filter(kind__in=names, source_kind=job.source_kind, source_id=job.source_id, key="")
-        rows = newest.order_by("kind", "-created_at").distinct("kind").values_list("kind", "status")
-        done = {name for name, status in rows if status in settled}
+        with connection.cursor() as cursor:
+            cursor.execute(_NEWEST, [names, job.source_kind, job.source_id, job.source_id])
+            done = {name for name, status in cursor.fetchall() if status in settled}
         names = [name for name in names if name not in done]
     return [enqueue(name, source_key=job.source_key, cause=Cause.FOLLOW_UP, by=job.requested_by).job for name in names]
 
@@ -169,5 +191,7 @@ def send(job_id: UUID) -> None:
     """Put a message that carries the id into the queue. Harmless at any time and number."""
     from django_q.tasks import async_task
 
+    from apps.jobs.broker import sender
+
     # SECURITY: messages are signed pickles; whoever can write them runs code, so they carry an id and nothing else.
-    async_task("apps.jobs.tasks.perform", str(job_id), task_name=str(job_id), save=False)
+    async_task("apps.jobs.tasks.perform", str(job_id), task_name=str(job_id), save=False, broker=sender())

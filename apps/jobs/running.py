@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,14 +13,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F
-from django.db.models.expressions import Expression
-from django.db.models.functions import Coalesce, Now
 
 from apps.jobs import poison
 from apps.jobs.errors import Cancelled, LeaseLost, Stopped
 from apps.jobs.items import Item, item_counts, write_items
-from apps.jobs.models import QUARANTINE_LOSSES, WARNING_STATES, ItemState, Job, JobAttempt, JsonObject
+from apps.jobs.models import QUARANTINE_LOSSES, WARNING_STATES, ItemState, Job, JsonObject
+from apps.jobs.statements import HOLD, PROGRESS, SAID
 
 if TYPE_CHECKING:
     from apps.access.sources import Source
@@ -60,6 +59,7 @@ class JobRun:
         self._files_under_way = False
         self._in_batch = False
         self._source: Source | None = None
+        self._last_writes: list[Callable[[], object]] = []
         self.changed_nothing = False
         """Set by a run that left everything as it was: what follows on changes has nothing to do then."""
 
@@ -161,11 +161,8 @@ class JobRun:
     def _hold(self) -> None:
         with connection.cursor() as cursor:
             # A stopped process would keep the row locked for ever; the server ends its transaction after a lease.
-            cursor.execute(
-                "SELECT cancel_requested, set_config('idle_in_transaction_session_timeout', %s, true) FROM jobs_job"
-                " WHERE id = %s AND lease_token = %s AND status = 'running' FOR KEY SHARE",
-                [str(int(settings.COGRAPH.jobs.lease_seconds * 1000)), self.job.pk, self.token],
-            )
+            lease = str(int(settings.COGRAPH.jobs.lease_seconds * 1000))
+            cursor.execute(HOLD, [lease, self.job.pk, self.token])
             row = cursor.fetchone()
         if row is None:
             self.stop(LeaseLost)
@@ -197,24 +194,27 @@ class JobRun:
         stage, done, total = self._progress
         self._unwritten = False
         self._written_at = time.monotonic()
-        changes: dict[str, Any] = {"stage": stage[:80], "done": done, "total": total, "progress_at": Now()}
-        if done is not None and self.job.counting_from is None:
-            changes |= {"counting_from": Coalesce(F("counting_from"), Now()), "counting_base": done}
-            self.job.counting_base = done
-        self._update(**changes)
-        if "counting_from" in changes:
-            self.job.refresh_from_db(fields=["counting_from"])
-        if self._new_stage:
-            self._new_stage = False
-            JobAttempt.objects.filter(job=self.job, number=self.job.runs).update(stages=self._stages)
+        stages = json.dumps(self._stages) if self._new_stage else None
+        changes = {"stage": stage[:80], "done": done, "total": total}
+        self.job.counting_from, self.job.counting_base = self._own_row(
+            PROGRESS, {**changes, "stages": stages, "id": self.job.pk, "token": self.token}
+        )
+        self._new_stage = False
+        self._take_over(changes)
 
-    def _update(self, **changes: Any) -> None:
-        if not Job.objects.filter(pk=self.job.pk, lease_token=self.token, status="running").update(**changes):
+    def _own_row(self, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, ...]:
+        """What a statement on the job's row returned. Raises LeaseLost when the row is not this run's any more."""
+        with connection.cursor() as cursor:
+            cursor.execute(statement, values)
+            row: tuple[Any, ...] | None = cursor.fetchone()
+        if row is None:
             self.stop(LeaseLost)
-            self.check()
+            raise self.stop_reason or LeaseLost
+        return row
+
+    def _take_over(self, changes: Mapping[str, Any]) -> None:
         for name, value in changes.items():
-            if not isinstance(value, Expression):
-                setattr(self.job, name, value)
+            setattr(self.job, name, value)
 
     # -- the report
 
@@ -267,6 +267,16 @@ class JobRun:
         """The sentence that stands first in the report."""
         self._outcome = text
 
+    def in_the_end(self, write: Callable[[], object]) -> None:
+        """Have ``write`` called in the transaction that settles the job as a success. For the few rows of a run that
+        found nothing to do: a batch costs more than they do. It may be called again after a rollback."""
+        self._last_writes.append(write)
+
+    def write_last(self) -> None:
+        """What was left for the end; the caller is inside the finishing transaction."""
+        for write in self._last_writes:
+            write()
+
     def flush(self) -> None:
         """Write what is still in memory; the caller is inside ``batch()`` or the finishing transaction."""
         self._write()
@@ -286,7 +296,10 @@ class JobRun:
             self._write_progress()
         said = copy.deepcopy((self.counters, self._notes, self._outcome))
         if said != self._written:
-            self._update(**dict(zip(("counters", "notes", "outcome"), said, strict=True)))
+            counters, notes, outcome = said
+            values = [json.dumps(counters), json.dumps(notes), outcome, self.job.pk, self.token]
+            self._own_row(SAID, values)
+            self._take_over({"counters": counters, "notes": notes, "outcome": outcome})
             self._written = said
 
     # -- files that kill workers

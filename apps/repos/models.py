@@ -307,7 +307,7 @@ class RepositoryDocument(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["repository"], condition=models.Q(absence="held"), name="repo_documents_held"),
+            models.Index(fields=["repository"], condition=~models.Q(absence=""), name="repo_documents_absent"),
         ]
 
     def __str__(self) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import connection
 from django.db.models import Count
+from django.utils import timezone
 
 from apps.access.errors import NotFound
 from apps.access.querysets import first_or_absent
@@ -28,6 +31,16 @@ COUNTERS = (
 REWRITTEN = (
     "History was rewritten upstream, or goes on beyond the depth of the mirror; the result is that of a fresh clone."
 )
+REPEATED = """
+INSERT INTO repo_sync_reports (
+    job_id, repository_id, commit, previous_commit, branch, totals, created_at, not_taken)
+SELECT %(job)s, %(repository)s, %(commit)s, %(commit)s, %(branch)s, %(totals)s, %(now)s, coalesce((
+    SELECT not_taken FROM repo_sync_reports WHERE repository_id = %(repository)s ORDER BY created_at DESC LIMIT 1
+), '{}')
+ON CONFLICT (job_id) DO UPDATE SET
+    (commit, previous_commit, branch, totals, not_taken) =
+    (excluded.commit, excluded.previous_commit, excluded.branch, excluded.totals, excluded.not_taken)
+"""
 
 
 @dataclass(slots=True)
@@ -118,18 +131,18 @@ def repeat_report(run: JobRun, repository: Repository, tally: Tally, *, listed: 
     tally.save(run)
     clean = max(0, tally.discovered - run.item_counts().get("warnings", 0))
     run.counters.update({"clean": clean})
-    before = SyncReport.objects.filter(repository=repository).order_by("-created_at").first()
     run.note(
         f"{_files(tally)} at {repository.synced_commit[:7]}: unchanged; {clean} of {tally.discovered} clean."
         + (f" {tally.held} deletions wait for a writer." if tally.held else "")
     )
-    _store(
-        run,
-        repository,
-        previous=repository.synced_commit,
-        totals={"listed": listed, "clean": clean, "rewritten": False},
-        not_taken=before.not_taken if before else {},
-    )
+    totals = json.dumps({"listed": listed, "clean": clean, "rewritten": False})
+    values: dict[str, Any] = {
+        "branch": repository.synced_branch,
+        "commit": repository.synced_commit,
+        "now": timezone.now(),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(REPEATED, {**values, "job": run.job.pk, "repository": repository.pk, "totals": totals})
 
 
 def _store(

@@ -5,14 +5,18 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import connection
-from django.db.models import Count, Q
 
 from apps.jobs.running import JobRun
-from apps.repos.models import FileState, Repository, RepositoryFile
+from apps.repos.models import Repository
 
+STANDING = """
+SELECT count(*), count(*) FILTER (WHERE state = 'indexed'), count(*) FILTER (WHERE state = 'skipped'),
+       count(*) FILTER (WHERE state IN ('error', 'quarantined')),
+       (SELECT count(*) FROM repo_documents WHERE repository_id = %(id)s AND absence = 'held')
+FROM repo_files WHERE repository_id = %(id)s
+"""
 UNCHANGED = """
 INSERT INTO jobs_jobitem (job_id, path, state, reason, message, line, "column", size, warning, details)
 SELECT %s, path, 'unchanged', coalesce(warnings -> 0 ->> 'code', ''), coalesce(warnings -> 0 ->> 'message', ''),
@@ -39,6 +43,11 @@ SELECT %s, path, 'held', '', %s, size, false, '{}'
 FROM repo_documents WHERE repository_id = %s AND absence = 'held'
 ON CONFLICT (job_id, path) DO NOTHING
 """
+WHOLE = """
+SELECT EXISTS (SELECT FROM code_states WHERE repository_id = %(id)s AND commit = %(commit)s
+               AND is_resolved AND is_linked)
+   AND NOT EXISTS (SELECT FROM repo_documents WHERE repository_id = %(id)s AND absence = 'approved')
+"""
 HELD_WORDS = "Not in the latest commit; its deletion waits for a writer."
 
 
@@ -58,15 +67,20 @@ class Standing:
         return self.indexed + self.skipped
 
 
+def is_whole(repository: Repository) -> bool:
+    """Whether nothing is left to do at the synced commit: all that is derived from code stands there too (a run that
+    died there left it behind), and no approved deletion waits."""
+    with connection.cursor() as cursor:
+        cursor.execute(WHOLE, {"id": repository.pk, "commit": repository.synced_commit})
+        (whole,) = cursor.fetchone()
+    return bool(whole)
+
+
 def standing_of(repository: Repository) -> Standing:
-    """By two queries."""
-    states: dict[str, Any] = RepositoryFile.objects.filter(repository=repository).aggregate(
-        listed=Count("pk"),
-        indexed=Count("pk", filter=Q(state=FileState.INDEXED)),
-        skipped=Count("pk", filter=Q(state=FileState.SKIPPED)),
-        open=Count("pk", filter=Q(state__in=(FileState.ERROR, FileState.QUARANTINED))),
-    )
-    return Standing(**states, held=repository.documents.filter(absence="held").count())
+    """By one statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(STANDING, {"id": repository.pk})
+        return Standing(*cursor.fetchone())
 
 
 def report_unchanged(run: JobRun, repository: Repository, ids: Collection[uuid.UUID] | None = None) -> None:

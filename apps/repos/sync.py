@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 from django.conf import settings
+from django.db import connection
 from django.utils import timezone
 
 from apps.access.redact import redact
@@ -21,7 +23,7 @@ from apps.jobs.errors import TransientFailure
 from apps.jobs.models import Cause, ItemState
 from apps.jobs.running import JobRun
 from apps.repos import links, remotes, removal
-from apps.repos.code.sync import is_done, sync_code
+from apps.repos.code.sync import sync_code
 from apps.repos.fetching import Fetched, fetch
 from apps.repos.files import FileRow, replace_files
 from apps.repos.git.blobs import LazyBlobs
@@ -40,8 +42,10 @@ from apps.repos.plan import Deletions, KnownDocument, KnownFile, Plan, decide_de
 from apps.repos.read_stage import BATCH_FILES, ReadStage
 from apps.repos.recording import Recorder
 from apps.repos.reports import repeat_report, write_report
-from apps.repos.standing import Standing, report_all, report_unchanged, standing_of
+from apps.repos.standing import Standing, is_whole, report_all, report_unchanged, standing_of
 from apps.repos.storing import Writer
+
+CHECKED = "UPDATE repositories SET last_checked_at = %s, synced_branch = %s, state = 'ready' WHERE id = %s"
 
 
 def run_sync(run: JobRun) -> None:
@@ -104,8 +108,7 @@ class _Sync:
         run, repository = self.run, self.repository
         digest = digest_of(repository)
         rests = run.job.cause in (Cause.SCHEDULE, Cause.WEBHOOK) and not self.forced
-        approved = RepositoryDocument.objects.filter(repository=repository, absence=Absence.APPROVED)
-        is_good = repository.synced_with == digest and is_done(repository) and not approved.exists()
+        is_good = repository.synced_with == digest and is_whole(repository)
         known_good = repository.synced_commit if is_good else ""
         fetched = fetch(run, repository, unless=known_good if rests else "")
         if rests and fetched.commit and fetched.commit == known_good and repository.state == State.READY:
@@ -145,10 +148,13 @@ class _Sync:
     # -- stages
 
     def _unchanged(self, fetched: Fetched) -> None:
-        with self.run.batch():
-            Repository.objects.filter(pk=self.repository.pk).update(last_checked_at=timezone.now())
-            self.run.note(f"Unchanged at {fetched.commit[:7]}.")
+        self.run.note(f"Unchanged at {fetched.commit[:7]}.")
+        self.run.in_the_end(partial(self._checked, fetched.branch))
         self.run.changed_nothing = True
+
+    def _checked(self, branch: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(CHECKED, [timezone.now(), branch, self.repository.pk])
 
     def _same_again(self, fetched: Fetched, standing: Standing) -> None:
         """The commit that is stored already, asked for by hand: nothing is listed or read, all of it is reported."""
@@ -157,9 +163,7 @@ class _Sync:
         self.recorder.tally.held = standing.held
         with run.batch():
             report_all(run, repository, standing)
-            Repository.objects.filter(pk=repository.pk).update(
-                synced_branch=fetched.branch, last_checked_at=timezone.now(), state=State.READY
-            )
+            self._checked(fetched.branch)
             repeat_report(run, repository, self.recorder.tally, listed=standing.listed)
         run.changed_nothing = True
 

@@ -17,13 +17,6 @@ from apps.repos.models import Repository
 from apps.repos.models_code import CodeState
 
 
-def is_done(repository: Repository) -> bool:
-    """Whether all that is derived from code stands at the synced commit: a run that died there left it behind."""
-    return CodeState.objects.filter(
-        repository=repository, commit=repository.synced_commit, is_resolved=True, is_linked=True
-    ).exists()
-
-
 def sync_code(
     run: JobRun,
     repository: Repository,
