@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import Q
 
 from apps.indexing.arrays import update_values
+from apps.indexing.bulk import collector_paused
 from apps.indexing.copying import copy_values
 from apps.jobs.running import JobRun
 from apps.markup.page_names import SUGGESTED_AT_MOST
@@ -74,7 +75,8 @@ def resolve_links(run: JobRun, repository: Repository, *, only_if_needed: bool =
     if only_if_needed and repository.linked_with.startswith(digest) and not _is_changed(run.counters):
         return
     run.progress("link")
-    tree = load_tree(repository)
+    with collector_paused():
+        tree = load_tree(repository)
     linked_with = digest + tree.digest(RULES_VERSION)
     own = own_place(repository.git_url)
     links: Any = RepositoryDocumentLink.objects.filter(repository=repository)
@@ -83,7 +85,8 @@ def resolve_links(run: JobRun, repository: Repository, *, only_if_needed: bool =
     else:
         # Most links of a documentation lead elsewhere, are stored so from the start, and can lead nowhere else.
         rows = _stored(links.exclude(_elsewhere(own)))
-    changed = _changes(tree, rows)
+    with collector_paused():
+        changed = _changes(tree, rows)
     for at in range(0, len(changed), WRITE_AT_ONCE):
         with run.batch():
             update_values("repo_document_links", CHANGED, changed[at : at + WRITE_AT_ONCE])

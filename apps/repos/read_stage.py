@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from apps.indexing.bulk import collector_paused
 from apps.jobs.running import JobRun
 from apps.markup.pool import Failure, ParserPool, PoolClosed
 from apps.markup.values import Limits, Skipped, WordWindow
@@ -17,7 +18,10 @@ from apps.repos.reading import READ_FILE, FileRead, is_lfs_pointer
 from apps.repos.recording import Recorder
 from apps.repos.storing import Outcome, Writer
 
-BATCH_FILES = 64
+BATCH_FILES = 256
+"""Each batch writes a row for every term in it: of four times as many files less than half the rows."""
+FILES_FOR_TWO = 65
+"""A second child pays off only when there is enough for both."""
 BATCH_BYTES = 4 * 1024 * 1024
 LFS_MESSAGE = "A pointer of Git LFS; the content itself is not fetched."
 
@@ -46,14 +50,14 @@ class ReadStage:
         seen: set[bytes] = set()
         done = 0
         self.run.progress("read", 0, len(work))
-        # A second child pays off only when there is enough for both.
-        children = 2 if len(work) > BATCH_FILES and (os.cpu_count() or 1) > 1 else 1
+        children = 2 if len(work) >= FILES_FOR_TWO and (os.cpu_count() or 1) > 1 else 1
         pool = ParserPool(self.limits, processes=children)
         with blob_reader(self.mirror) as blobs, pool, self.run.on_stop(pool.close):
             for group in _groups(work):
                 for portion in self.run.portions(group, size=len(group), key=_content_key):
                     seen.update(taken.entry.raw_path for taken in portion)
-                    self._store(self._outcomes(portion, blobs, pool, before), finder)
+                    with collector_paused():
+                        self._store(self._outcomes(portion, blobs, pool, before), finder)
                     done += len(portion)
                     self.run.progress("read", done, len(work))
         plan.vanished = finder.left

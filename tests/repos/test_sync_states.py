@@ -15,6 +15,7 @@ from apps.jobs.control import cancel
 from apps.jobs.models import Job
 from apps.jobs.worker import drain
 from apps.repos.models import Absence, RepositoryDocument, RepositoryDocumentChunk, RepositoryFile
+from apps.repos.read_stage import BATCH_FILES
 from apps.repos.registration import approve_deletions, change_repository, discard_deletions, request_sync
 
 pytestmark = pytest.mark.django_db
@@ -529,15 +530,15 @@ def test_access_rule_46_cancelled_between_batches(upstream: Any, portal: Any, mo
         def removing(self, documents: Any) -> Any:
             return contextlib.nullcontext()
 
-    upstream.commit({f"p{number:03}.md": page(number) for number in range(150)})
+    upstream.commit({f"p{number:03}.md": page(number) for number in range(BATCH_FILES + 20)})
     repository = portal.add(upstream)
     monkeypatch.setattr(observers, "_observers", [Canceller()])
     job = portal.sync(repository)
     assert job.status == "cancelled"
     stored = RepositoryDocument.objects.filter(repository=repository)
-    assert stored.count() == 64
-    assert RepositoryDocumentChunk.objects.filter(repository=repository).count() == 64
+    assert stored.count() == BATCH_FILES
+    assert RepositoryDocumentChunk.objects.filter(repository=repository).count() == BATCH_FILES
     assert repository.state == "never_synced"
     monkeypatch.setattr(observers, "_observers", [])
     job = portal.sync(repository)
-    assert (job.status, stored.count(), job.counters["indexed_documents"]) == ("success", 150, 86)
+    assert (job.status, stored.count(), job.counters["indexed_documents"]) == ("success", BATCH_FILES + 20, 20)

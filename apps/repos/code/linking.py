@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from django.db import connection
 
+from apps.indexing.bulk import collector_paused
 from apps.indexing.copying import copy_values
 from apps.jobs.running import JobRun
 from apps.repos.code.mentions import CALL, Place, by_chunk, names_in
@@ -48,16 +49,16 @@ _NODES = """
 
 def read_names(run: JobRun, repository: Repository) -> list[int]:
     """Take the names out of chunks that are new. Gives the ids of these chunks."""
-    with connection.cursor() as cursor:
+    waiting: dict[uuid.UUID, list[Place]] = defaultdict(list)
+    with collector_paused(), connection.cursor() as cursor:
         cursor.execute(_UNREAD, [repository.pk])
         rows = cursor.fetchall()
-    waiting: dict[uuid.UUID, list[Place]] = defaultdict(list)
-    for id_, document, start_line, start_byte, end_byte in rows:
-        waiting[document].append(Place(id_, start_line, start_byte, end_byte))
+        for id_, document, start_line, start_byte, end_byte in rows:
+            waiting[document].append(Place(id_, start_line, start_byte, end_byte))
     documents = list(waiting)
     for at in range(0, len(documents), DOCUMENTS_AT_ONCE):
         portion = documents[at : at + DOCUMENTS_AT_ONCE]
-        with run.batch():
+        with collector_paused(), run.batch():
             _store_names(repository, {document: waiting[document] for document in portion})
     return [row[0] for row in rows]
 

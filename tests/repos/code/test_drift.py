@@ -10,9 +10,9 @@ from apps.access.models import User
 from apps.indexing.findings import Finding, findings
 from apps.indexing.findings_output import as_json, as_sarif
 from apps.repos.code.stock import coverage_of
-from apps.repos.code.sync import is_done
 from apps.repos.models import Repository
 from apps.repos.models_code import CodeCoverage, CodeDeparture, CodeFile, CodeNode
+from apps.repos.standing import is_whole
 
 FIRST = {
     "README.md": (
@@ -148,4 +148,4 @@ def test_a_run_that_died_after_the_documents_is_made_good_at_the_same_commit(por
     assert portal.sync(repository).status == "success"
     (found,) = drift(portal, repository)
     assert found.rule == "drift_symbol" and renamed[:10] in found.message
-    assert is_done(repository), "then it rests"
+    assert is_whole(repository), "then it rests"
