@@ -23,6 +23,7 @@ from apps.retrieval.chunk_reading import read_chunk
 from apps.retrieval.explaining import Explanation, explain
 
 if TYPE_CHECKING:
+    from apps.access.sources import Source
     from apps.access.viewers import Viewer
 
 MOST_CHOICES = 10
@@ -41,6 +42,8 @@ class Choice:
     title: str
     path: str
     source: str
+    key: tuple[str, UUID]
+    """Kind and id of its source."""
 
 
 @require_safe
@@ -55,10 +58,13 @@ def why_not(request: HttpRequest) -> HttpResponse:
     if named and params.get("q", "").strip():
         choices = named_documents(viewer, named)
         try:
+            question = question_of(params, viewer)
+            # Who asks in one source means the document there, though another source has one of that name too.
+            choices = [one for one in choices if one.key in question.sources] or choices
             if not choices:
                 problem = removed_document(viewer, named) or UNKNOWN
             elif len(choices) == 1:
-                found = explain(viewer=viewer, question=question_of(params, viewer), document=choices[0].id)
+                found = explain(viewer=viewer, question=question, document=choices[0].id)
         except NotFound:
             problem = UNKNOWN
         except Invalid as refusal:
@@ -111,7 +117,7 @@ def named_documents(viewer: Viewer, name: str) -> list[Choice]:
                 view = read_chunk(viewer, int(match[1]))
             except (NotFound, Invalid):
                 return []
-            return [Choice(view.document.pk, view.document.title, view.path, view.source.label)]
+            return [_choice(view.document, view.path, view.source)]
     try:
         number = UUID(name)
     except ValueError:
@@ -156,11 +162,15 @@ def _path_of(name: str) -> str:
 
 def _choices(own: Any, rows: Any) -> list[Choice]:
     found = [
-        Choice(row.pk, row.title, row.path, row.repository.slug)
+        _choice(row, row.path, row.repository)
         for row in (own.only("title", "path", "repository__slug")[:MOST_CHOICES] if own != () else ())
     ]
     found += [
-        Choice(row.pk, row.title, row.source_key, row.collection.name)
+        _choice(row, row.source_key, row.collection)
         for row in (rows.only("title", "source_key", "collection__name")[:MOST_CHOICES] if rows != () else ())
     ]
     return found[:MOST_CHOICES]
+
+
+def _choice(document: Any, path: str, source: Source) -> Choice:
+    return Choice(document.pk, document.title, path, source.label, (source.kind, source.pk))

@@ -265,6 +265,24 @@ def test_portal_fact_41_search_budgets(world: Any, synced: Callable[..., Reposit
     assert body.count(b"data-item") > 10
 
 
+def test_portal_rule_18_a_name_of_two_documents(world: Any, synced: Callable[..., Repository]) -> None:
+    north, south = (
+        synced(name, files={"docs/zebra.md": f"# Zebra\n\n{text}\n"}).pk
+        for name, text in (("north", "stripes"), ("south", "dots"))
+    )
+    client = world.client("otto")
+
+    def why(**asked: str) -> str:
+        page: str = client.get(
+            "/search/why-not", {"q": "stripes", "document": "docs/zebra.md", **asked}
+        ).content.decode()
+        return page
+
+    assert "Several documents have this name" in why()
+    assert "at place <strong>1" in why(source=f"repository:{north}")
+    assert "It took no part" in why(source=f"repository:{south}")
+
+
 def test_portal_fact_10_why_not(world: Any, synced: Callable[..., Repository]) -> None:
     synced("open", files={"docs/zebra.md": "# Zebra\n\nstripes\n", "docs/other.md": "# Other\n\nstripes and more\n"})
     hidden = synced("closed", visibility="private", files={"docs/secret.md": "# Secret\n\nstripes\n"})
