@@ -12,7 +12,7 @@ import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
-from apps.retrieval.fusion import Standing, factor_of
+from apps.retrieval.fusion import Place, Standing, factor_of
 from apps.retrieval.reranking import reranked
 from apps.retrieval.rows import Rows, tie_break
 from apps.retrieval.shelf_reading import Wanted, candidates_of, shelves_of
@@ -135,9 +135,8 @@ def _fused(streams: Streams, pool: _Pool) -> Fused:
     documents = candidates.column("document")
     numbers = {document: number for number, document in enumerate(dict.fromkeys(documents))}
     owners = np.fromiter(map(numbers.__getitem__, documents), np.int64, len(documents))
-    standings = Standings.of(
-        index, places.sums, owners, _factors(candidates, classes), places.votes, places.first_in_both()
-    )
+    helps = places.votes, places.first_in_both(), places.agreed
+    standings = Standings.of(index, places.sums, owners, _factors(candidates, classes), *helps)
     _in_order_of_names(standings, places, classes, documents)
     order, copies = _without_copies(candidates, standings.order(ties, candidates.column("canonical"), places.held))
     evidence = {ref: value for ref, _, value in reversed(pool.named)}
@@ -259,6 +258,8 @@ def _places(streams: Streams, pool: _Pool, index: Mapping[int, int], ties: Ties)
         if name == "lexical":
             backing = backing_of(pool.rarity[ranked])
             worth[_spelled_out(streams, pool, ranked)] = SPELLED_OUT_WEIGHT
+        if len(ranked):
+            places.agreed += Place(1, weights[name]).share
         places.add(name, ranked, np.arange(1, len(ranked) + 1), worth, column[ranked], backing)
     last: StreamName = "symbol" if streams.block == "code" else "name"
     rows: dict[int, tuple[int, float, float]] = {}

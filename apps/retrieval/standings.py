@@ -68,6 +68,8 @@ class Places(Mapping[int, "dict[StreamName, tuple[Place, float]]"]):
         """fused = sum of weight / (60 + rank)."""
         self.votes = np.zeros(len(index))
         """What a row adds to its page: fused, each stream's part times its backing."""
+        self.agreed = 0.0
+        """The fused score of a row that words and meaning both put first."""
         self._streams: dict[StreamName, tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = {}
 
     def add(
@@ -79,6 +81,7 @@ class Places(Mapping[int, "dict[StreamName, tuple[Place, float]]"]):
         scores: NDArray[np.float64],
         backing: NDArray[np.float64] | float = 1.0,
     ) -> None:
+        """A stream's rows. ``backing``: how far each of them speaks for its page."""
         columns = (np.zeros(len(self.index), np.int64), np.zeros(len(self.index)), np.zeros(len(self.index)))
         for column, values in zip(columns, (ranks, weights, scores), strict=True):
             column[rows] = values
@@ -138,11 +141,17 @@ class Standings(Mapping[int, Standing]):
         factors: NDArray[np.float64],
         votes: NDArray[np.float64] | None = None,
         first: int | None = None,
+        agreed: float = 0.0,
     ) -> Standings:
-        """final = (fused / best fused + 0.3 · p / best p) × factor, p = sum of a document's three best ``votes``: fused
-        scores, where none are given. ``documents`` numbers the document of each row from 0 on. ``first`` is a row whose
-        page counts as the best one: what words and meaning both put first needs no neighbours to vouch for it, and a
-        long page whose sections all touch the question does not push it down.
+        """final = 1.3 · s / best s × factor, s = fused + 0.3 · agreed · p / best p, p = sum of a document's three best
+        ``votes``: fused scores, where none are given. ``documents`` numbers the document of each row from 0 on.
+
+        ``agreed`` is the fused score of a row that words and meaning both put first; without it, the best one. A page
+        thus helps its rows alike whatever the question: against the best score it would help more where a name lifts
+        one row far above all others, and every row of its page with it.
+
+        ``first`` is a row whose page counts as the best one: what words and meaning both put first needs no neighbours
+        to vouch for it, and a long page whose sections all touch the question does not push it down.
         """
         if not len(fused):
             return cls(index, fused, fused, factors, fused)
@@ -157,7 +166,8 @@ class Standings(Mapping[int, Standing]):
         page = pages[documents]
         if first is not None:
             page[first] = pages.max()
-        share = fused / (fused.max() or 1.0) + chosen.page_boost * page / (pages.max() or 1.0)
+        share = fused + chosen.page_boost * (agreed or fused.max()) * page / (pages.max() or 1.0)
+        share *= (1 + chosen.page_boost) / (share.max() or 1.0)
         return cls(index, np.round(fused, ROUND), np.round(page, ROUND), factors, np.round(share * factors, ROUND))
 
     def order(self, ties: Ties, canonical: Sequence[bool], rows: NDArray[np.int64]) -> list[int]:

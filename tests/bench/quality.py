@@ -27,6 +27,7 @@ from apps.indexing.embedding import local
 from apps.indexing.models import IndexedSource
 from apps.indexing.questions import ask
 from apps.indexing.serving import configured_profile
+from apps.retrieval.fusion import Place
 from apps.retrieval.standings import Places, Standings, backing_of
 from tests.indexing import shelf
 from tests.indexing.conftest import _shelf_tables, shelves  # noqa: F401 - the fixtures
@@ -135,15 +136,17 @@ class Loaded:
                 ranks = np.arange(1, len(weights) + 1)
                 held = np.array([self.rarity[query].get(ref, 0.0) for ref, _ in stream[query]])
                 backing = backing_of(held) if name == "lexical" else 1.0
+                if name != "name" and len(weights):
+                    places.agreed += Place(1, weights[0]).share
                 places.add(name, ranked_rows, ranks, weights, weights, backing)  # type: ignore[arg-type]
             documents: dict[str, int] = {}
             owners = [
                 documents.setdefault(self.by_ref[ref].get("path") or self.by_ref[ref]["_id"], len(documents))
                 for ref in rows
             ]
-            factors = np.ones(len(rows))
-            first = places.first_in_both()
-            standings = Standings.of(index, places.sums, np.array(owners, np.int64), factors, places.votes, first)
+            pages, factors = np.array(owners, np.int64), np.ones(len(rows))
+            helps = places.votes, places.first_in_both(), places.agreed
+            standings = Standings.of(index, places.sums, pages, factors, *helps)
             found[query] = sorted(rows, key=lambda ref: (-standings[ref].final, -standings[ref].fused, ref))
         return self.measure(mode, found)
 

@@ -101,6 +101,16 @@ def test_a_row_that_words_and_meaning_put_first_stands_above_a_long_page() -> No
     assert alone[lone].final < max(alone[row].final for row in long)
 
 
+def test_a_row_lifted_by_its_name_does_not_lift_the_rest_of_its_page() -> None:
+    named, beside, better = range(3)
+    fused, pages = np.array([8 / 61, 1 / 70, 2 / 63]), np.array([0, 0, 1])
+    found = Standings.of({row: row for row in range(3)}, fused, pages, np.ones(3), agreed=2 / 61)
+    assert found[named].final == 1.3
+    assert found[named].final > found[better].final > found[beside].final
+    against_the_best = Standings.of({row: row for row in range(3)}, fused, pages, np.ones(3))
+    assert against_the_best[beside].final > against_the_best[better].final
+
+
 def test_first_in_both_needs_two_streams_of_one_mind() -> None:
     assert placed(2, [(0, 1), (1, 2)]).first_in_both() is None
     assert placed(2, [(0, 1), (1, 2)], [(1, 1), (0, 2)]).first_in_both() is None
