@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from apps.jobs.kinds import SourceKey
     from apps.jobs.running import JobRun
 
-PORTION_FILES = 250
+PORTION_FILES = 500
 PORTION_BYTES = 8 << 20
 PRUNED_AT_ONCE = 50
 

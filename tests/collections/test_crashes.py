@@ -12,6 +12,7 @@ from django_q.models import OrmQ
 from apps.access.models import User
 from apps.collections.curation import create_collection
 from apps.collections.models import Collection, Document, DocumentChunk, DocumentLink
+from apps.collections.tasks import PORTION_BYTES
 from apps.collections.uploads import stage_batch
 from apps.jobs.models import Job, Suspect
 from tests.jobs.conftest import Workers, breakable_workers, finished
@@ -37,22 +38,23 @@ def digest(collection: Collection) -> list[Any]:
     ]
 
 
-def entries(count: int) -> list[tuple[str, bytes, str | None]]:
-    return [
-        (f"p{n:03}.md", f"# Page {n}\n\n[next](p{n + 1:03}.md)\n\nWords of {n}.\n".encode(), None) for n in range(count)
-    ]
+def entries(count: int, times: int = 1) -> list[tuple[str, bytes, str | None]]:
+    texts = [f"# Page {n}\n\n[next](p{n + 1:03}.md)\n\n{f'Words of {n}. ' * times}\n" for n in range(count)]
+    return [(f"p{n:03}.md", text.encode(), None) for n, text in enumerate(texts)]
 
 
 def test_collections_fact_46_a_worker_killed_in_the_middle_of_an_upload(workers: Workers) -> None:
     olga = User.objects.create_user("olga")
     clean = create_collection(by=olga, name="Clean")
-    finished(stage_batch(collection=clean, by=olga, entries=entries(260)).job, seconds=60)
+    long = entries(60, times=12_000)
+    assert sum(len(raw) for _, raw, _ in long) > PORTION_BYTES, "more than one batch"
+    finished(stage_batch(collection=clean, by=olga, entries=long).job, seconds=60)
     killed = create_collection(by=olga, name="Killed")
     workers.arm("mid_batch")
     # What was under way comes alone afterwards, each file in a transaction of its own.
-    job = finished(stage_batch(collection=killed, by=olga, entries=entries(260)).job, seconds=90)
+    job = finished(stage_batch(collection=killed, by=olga, entries=long).job, seconds=90)
     assert not (workers.folder / "mid_batch").exists(), "the worker was never killed"
-    assert (job.status, job.attempts, job.counters["created"]) == ("success", 2, 260), job.error_message
+    assert (job.status, job.attempts, job.counters["created"]) == ("success", 2, 60), job.error_message
     assert digest(killed) == digest(clean)
     assert Job.objects.filter(source_id=killed.pk, kind="upload").count() == 1
 

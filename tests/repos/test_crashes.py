@@ -17,6 +17,7 @@ from apps.repos.models import (
     RepositoryDocumentLink,
     RepositoryFile,
 )
+from apps.repos.read_stage import BATCH_FILES
 from apps.repos.registration import request_sync
 from tests.jobs.conftest import Workers, breakable_workers, finished
 from tests.repos.conftest import Portal, Upstream
@@ -44,6 +45,10 @@ def digest(repository: Repository) -> list[Any]:
     ]
 
 
+PAGES = BATCH_FILES + 44
+"""More than one batch."""
+
+
 def pages(count: int) -> dict[str, str | bytes | None]:
     return {
         f"docs/p{n:03}.md": f"# Page {n}\n\n[next](p{n + 1:03}.md)\n\n## More\n\nWords of {n}.\n" for n in range(count)
@@ -52,7 +57,7 @@ def pages(count: int) -> dict[str, str | bytes | None]:
 
 def test_repos_fact_34_access_fact_40_case_B090_kill_in_mid_sync(workers: Workers, upstream: Upstream) -> None:
     portal = Portal(User.objects.create_superuser("ada", password="x"))
-    upstream.commit(pages(200))
+    upstream.commit(pages(PAGES))
     clean = portal.add(upstream, name="clean")
     finished(request_sync(repository=clean, by=portal.admin).job)
     repository = portal.add(upstream, name="killed")
@@ -67,10 +72,10 @@ def test_repos_fact_34_access_fact_40_case_B090_kill_in_mid_sync(workers: Worker
         name: counters[name] for name in ("indexed_documents", "indexed_chunks", "discovered_files")
     }
     again = finished(request_sync(repository=repository, by=portal.admin).job)
-    assert again.counters["unchanged_documents"] == 200, "the lock is free and nothing is left to do"
+    assert again.counters["unchanged_documents"] == PAGES, "the lock is free and nothing is left to do"
 
     bad = portal.add(upstream, name="bad")
-    upstream.commit({"killer.md": "# Killer"} | {f"docs/p{n:03}.md": None for n in range(100, 200)})
+    upstream.commit({"killer.md": "# Killer"} | {f"docs/p{n:03}.md": None for n in range(100, PAGES)})
     workers.arm("killer")
     job = finished(request_sync(repository=bad, by=portal.admin).job, seconds=60)
     assert (job.status, job.warnings) == ("success", 1), job.error_message
