@@ -273,22 +273,36 @@ def statement(scope: Scope, question: Question, found: Pool) -> Fragment:
     those whose folded name it is), as one row of kind ``nd`` in the columns of ``REPLY``.
     """
     numbers = numbers_text(source.names for source in scope.sources if source.names)
-    refs = numbers_text(found.refs)
-    bound: list[Any]
+    rows = "SELECT d.*, {} AS pooled FROM indexing_nameddocument d "
     if question.only_common_words:
-        condition = "folded @> ARRAY[%s] AND number = ANY(%s::int[])"
-        bound = [fold(question.text.strip()), numbers]
+        parts = [
+            Fragment(
+                rows.format("false") + "WHERE folded @> ARRAY[%s] AND number = ANY(%s::int[])",
+                (fold(question.text.strip()), numbers),
+            )
+        ]
     else:
-        condition = "(ref = ANY(%s::bigint[]) OR (capital AND number = ANY(%s::int[]) AND stem = ANY(%s::text[])))"
-        bound = [refs, numbers, re.findall(r"\w+", fold(question.text.strip()))]
+        # Sub-selects hide lists from the planner, who weighs each value that it knows: with hundreds of documents that
+        # takes longer than to find them.
+        refs = numbers_text(found.refs)
+        stems = re.findall(r"\w+", fold(question.text.strip()))
+        parts = [
+            Fragment(
+                rows.format("false") + "WHERE capital AND number = ANY(%s::int[]) AND stem = ANY(%s::text[]) "
+                "AND NOT ref = ANY((SELECT %s::bigint[])::bigint[])",
+                (numbers, stems, refs),
+            )
+        ]
+        if found.refs:
+            parts.append(Fragment(rows.format("true") + "JOIN unnest(%s::bigint[]) p(ref) ON d.ref = p.ref", (refs,)))
+    which = union(parts)
     return Fragment(
         "SELECT 'nd', '', '', NULL::bytea, convert_to(COALESCE(json_agg(n.told)::text, '[]'), 'UTF8') FROM ("  # noqa: S608
         "SELECT json_build_array(number, document_id, path, title, aliases, side, sections, COALESCE("
         "depth <= (SELECT min(o.depth) FROM indexing_nameddocument o "
         "WHERE o.number = d.number AND o.stem = d.stem AND NOT o.side), true)) AS told "
-        f"FROM indexing_nameddocument d WHERE {condition} "
-        f"ORDER BY ref = ANY(%s::bigint[]) DESC, depth, path LIMIT {2 * MAX_TIED}) n",
-        (*bound, refs),
+        f"FROM ({which.sql}) d ORDER BY pooled DESC, depth, path LIMIT {2 * MAX_TIED}) n",
+        which.params,
     )
 
 
