@@ -41,8 +41,11 @@ def steps(pytest_arguments: Sequence[str] = ()) -> list[Step]:
     ]
 
 
-# Each process has a database server of its own. Modules stay whole and come in the order of collection, longest first.
-PARALLEL = ["--numprocesses=auto", "--maxprocesses=4", "--dist=loadfile", "--no-loadscope-reorder"]
+# One more than there are cores, at most four: tests that start workers, servers and browsers wait for them a quarter of
+# their time. Each process has a database server of its own. Modules stay whole and come in the order of collection,
+# longest first.
+PROCESSES = min(4, (os.cpu_count() or 1) + 1)
+PARALLEL = [f"--numprocesses={PROCESSES}", "--dist=loadfile", "--no-loadscope-reorder"]
 
 # makemigrations looks at a database for consistency and warns when there is none; that is no finding.
 NO_DATABASE = {"PYTHONWARNINGS": "ignore:Got an error checking a consistent migration history:RuntimeWarning"}

@@ -75,19 +75,28 @@ def _start() -> None:
 _start()
 
 LONGEST = (
-    "portal/browser/test_every_page.py",
-    "portal/browser/test_journeys.py",
     "site/test_up.py",
     "retrieval/test_vite_docs.py",
     "api/test_conformance.py",
+    "portal/browser/test_journeys.py",
+    "portal/browser/test_every_page.py",
+    "jobs/test_workers.py",
+    "jobs/test_crashes.py",
+    "portal/browser/test_collections.py",
+    "mcp/test_live.py",
+    "portal/browser/test_context_and_graph.py",
+    "access/test_every_address.py",
+    "api/test_table.py",
+    "site/test_postgres.py",
 )
-"""Modules that take minutes."""
+"""Modules that take longest, the longest first."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest modules first: begun last, one of them would be waited for by the other processes."""
     here = Path(__file__).parent
-    items.sort(key=lambda item: item.path.relative_to(here).as_posix() not in LONGEST)
+    ranks = {name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path.relative_to(here).as_posix(), len(ranks)))
 
 
 @pytest.fixture(autouse=True)
