@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.utils import timezone
 from rest_framework.response import Response
 
-from apps.access.compiled import AFTER_ID, AFTER_TEXT, AFTER_TIME, MARK_OF_ID, ReadablePages, ReadableRows
+from apps.access.compiled import AFTER_ID, AFTER_TEXT, AFTER_TIME, MARK_OF_ID, MARK_OF_NOW, ReadablePages, ReadableRows
 from apps.access.errors import BadRequest, NotFound
 from apps.access.models import TokenScope
 from apps.access.rest.cursors import Page, page_of_readable, page_of_rows
@@ -58,7 +59,11 @@ _ONE: ReadableRows[Job] = ReadableRows(
     lambda viewer, id: Job.objects.visible_to(viewer).filter(pk=id).select_related("requested_by"), MARK_OF_ID
 )
 _ITEMS: ReadablePages[JobItem] = ReadablePages(
-    lambda viewer, id: JobItem.objects.filter(job=id), MARK_OF_ID, order=("path",), after=(AFTER_TEXT,)
+    lambda viewer, id, now: JobItem.objects.of_report(id, now),
+    MARK_OF_ID,
+    MARK_OF_NOW,
+    order=("path",),
+    after=(AFTER_TEXT,),
 )
 
 
@@ -134,9 +139,10 @@ class JobItemsView(OneJobView):
         question = {**self.query, "job": str(self.job.pk)}
         if not (self.query.get("state") or self.query.get("q")):
             # The job was looked up in the scope of the caller; its items are as readable as it is.
-            page = page_of_readable(_ITEMS, self.job.pk, viewer=self.viewer, question=question)
+            told = (self.job.reporter_id, self.job.finished_at or timezone.now())
+            page = page_of_readable(_ITEMS, *told, viewer=self.viewer, question=question)
             return Response(page.body(present_item))
-        rows = JobItem.objects.filter(job=self.job)
+        rows = self.job.items
         if state := self.query.get("state"):
             rows = rows.filter(state=state)
         if text := self.query.get("q"):

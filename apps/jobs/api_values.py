@@ -135,7 +135,7 @@ def present_line(line: JobLine) -> dict[str, Any]:
 
 def present_whole(line: JobLine) -> dict[str, Any]:
     job = line.job
-    counts = JobItem.objects.filter(job=job).order_by().values_list("state").annotate(Count("pk"))
+    counts = job.items.order_by().values_list("state").annotate(Count("pk"))
     return {
         **present_line(line),
         "notes": job.notes,

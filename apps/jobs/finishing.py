@@ -25,7 +25,9 @@ ended AS (
         finished_at = %(now)s
     WHERE job_id = %(id)s AND number = %(run)s AND finished_at IS NULL
 ),
-items AS (SELECT count(*) AS every, count(*) FILTER (WHERE warning) AS warned FROM jobs_jobitem WHERE job_id = %(id)s)
+items AS (
+    SELECT count(*) AS every, count(*) FILTER (WHERE warning) AS warned FROM jobs_jobitem WHERE job_id = %(reporter)s
+)
 UPDATE jobs_job SET
     status = %(status)s, error_code = %(code)s, error_message = %(message)s, finished_at = %(now)s,
     lease_token = NULL, lease_expires = NULL, not_before = NULL, resend_at = NULL, waiting_reason = '',
@@ -206,9 +208,12 @@ def _settle(job: Job, status: Status, code: str, message: str) -> int:
     job.status, job.error_code, job.error_message, job.finished_at = status, code, message, timezone.now()
     job.lease_token = job.lease_expires = job.not_before = job.resend_at = None
     job.waiting_reason, job.again, job.again_params, job.cancel_requested = "", False, {}, False
-    values: dict[str, Any] = {"status": status.value, "code": code, "message": message, "now": job.finished_at}
+    values: dict[str, Any] = {"id": job.pk, "reporter": job.reporter_id, "run": job.runs, "notes": len(job.notes)}
+    values |= {"status": status.value, "code": code, "message": message, "now": job.finished_at}
     with connection.cursor() as cursor:
-        cursor.execute(_SETTLE, {**values, "id": job.pk, "run": job.runs, "notes": len(job.notes)})
+        cursor.execute(
+            _SETTLE, {**values, "id": job.pk, "reporter": job.reporter_id, "run": job.runs, "notes": len(job.notes)}
+        )
         job.warnings, items = cursor.fetchone()
     return int(items)
 

@@ -98,6 +98,7 @@ def _prune_jobs(now: datetime) -> int:
         Job.objects.filter(pk__in=ranked.values("pk"))
         .filter(finished_at__lt=now - timedelta(days=keep.payload_days))
         .exclude(status=Status.ERROR, finished_at__gte=now - timedelta(days=keep.payload_error_days))
+        .exclude(pk__in=Job.objects.filter(same_as__isnull=False).values("same_as"))  # newer jobs report as these did
     )
     batch = list(gone.values_list("pk", flat=True)[:BATCH])
     Job.objects.filter(pk__in=batch).delete()

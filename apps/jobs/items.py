@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Q
 
-from apps.jobs.models import ItemState, Job, JobItem, Status
+from apps.jobs.models import ItemState, Job, Status
 
 _STORED = ("created", "replaced", "moved")
 
@@ -32,11 +32,11 @@ WHERE NOT (excluded.state = 'unchanged' AND item.state IN ('created', 'replaced'
 """
 _COUNTS = "SELECT state, count(*), count(*) FILTER (WHERE warning) FROM jobs_jobitem WHERE job_id = %s GROUP BY state"
 _SHORTEN = """
-WITH older AS (
-    SELECT id, row_number() OVER (ORDER BY finished_at DESC, created_at DESC) AS place FROM jobs_job
-    WHERE kind = %s AND source_kind = %s AND (source_id = %s OR %s IS NULL AND source_id IS NULL) AND key = %s
-    AND finished_at IS NOT NULL AND id <> %s
-)
+WITH placed AS (
+    SELECT coalesce(same_as_id, id) AS id, row_number() OVER (ORDER BY finished_at DESC, created_at DESC) AS place
+    FROM jobs_job WHERE kind = %s AND source_kind = %s AND (source_id = %s OR %s IS NULL AND source_id IS NULL)
+    AND key = %s AND finished_at IS NOT NULL AND id <> %s
+), older AS (SELECT id, min(place) AS place FROM placed WHERE id <> %s GROUP BY id)
 DELETE FROM jobs_jobitem AS item USING older
 WHERE item.job_id = older.id AND (older.place > %s OR item.state = 'unchanged')
 """
@@ -134,7 +134,7 @@ def _earlier_states(job: Job, paths: list[str]) -> dict[str, str]:
 def item_counts(job: Job) -> dict[str, int]:
     """Items by state, and ``warnings``."""
     with connection.cursor() as cursor:
-        cursor.execute(_COUNTS, [job.pk])
+        cursor.execute(_COUNTS, [job.reporter_id])
         rows = cursor.fetchall()
     counts, warned = {}, 0
     for state, every, warnings in rows:
@@ -145,7 +145,7 @@ def item_counts(job: Job) -> dict[str, int]:
 
 def clean_words(job: Job) -> str:
     """``1 of 3 clean``: files without a warning, of all that were looked at; empty without items."""
-    numbers = JobItem.objects.filter(job=job).aggregate(every=Count("pk"), warned=Count("pk", filter=Q(warning=True)))
+    numbers = job.items.aggregate(every=Count("pk"), warned=Count("pk", filter=Q(warning=True)))
     return f"{numbers['every'] - numbers['warned']} of {numbers['every']} clean" if numbers["every"] else ""
 
 
@@ -161,6 +161,7 @@ def shorten_older_reports(job: Job) -> None:
                 job.source_id,
                 job.key,
                 job.pk,
+                job.reporter_id,
                 settings.COGRAPH.retention.reports,
             ],
         )

@@ -94,6 +94,15 @@ class Job(models.Model):
     again = models.BooleanField(default=False)
     again_params = models.JSONField(default=dict, blank=True)
     retry_of = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="retries")
+    same_as = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        help_text="A job whose report is this one's too, line by line.",
+    )
 
     attempts = models.PositiveSmallIntegerField(default=0)
     runs = models.PositiveIntegerField(default=0)
@@ -164,6 +173,7 @@ class Job(models.Model):
                 condition=models.Q(status__in=("queued", "running")),
                 name="jobs_job_live_of_user",
             ),
+            models.Index(fields=("same_as",), condition=models.Q(same_as__isnull=False), name="jobs_job_same_as"),
         )
 
     def __str__(self) -> str:
@@ -215,6 +225,16 @@ class Job(models.Model):
         return (self.finished_at or timezone.now()) - self.started_at
 
     @property
+    def reporter_id(self) -> uuid.UUID:
+        """The job that holds the lines of this one's report."""
+        return self.same_as_id or self.pk
+
+    @property
+    def items(self) -> JobChildQuerySet:
+        """The lines of the report."""
+        return JobItem.objects.of_report(self.reporter_id, self.finished_at or timezone.now())
+
+    @property
     def source_key(self) -> tuple[str, uuid.UUID] | None:
         return (self.source_kind, self.source_id) if self.source_id is not None else None
 
@@ -246,7 +266,7 @@ class JobAttempt(models.Model):
 class JobItem(models.Model):
     """What a job did with one file."""
 
-    job = models.ForeignKey(Job, models.CASCADE, related_name="items", db_index=False)
+    job = models.ForeignKey(Job, models.CASCADE, related_name="own_items", db_index=False)
     path = models.TextField()
     state = models.CharField(max_length=12, choices=ItemState)
     reason = models.CharField(max_length=60, blank=True, default="")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, Q
 
 from apps.access.querysets import SourceKeyQuerySet
 from apps.jobs.kinds import folded_kinds
@@ -48,3 +49,11 @@ class JobChildQuerySet(models.QuerySet[Any]):
         from apps.jobs.models import Job
 
         return self.filter(job__in=Job.objects.visible_to(viewer))
+
+    def of_report(self, reporter_id: UUID, finished_at: datetime) -> Self:
+        """The lines that a job holds, as one tells them that finished then. Of jobs that share them, only the newest
+        tells what is unchanged (``access-and-jobs.md`` 44)."""
+        from apps.jobs.models import Job
+
+        newer = Job.objects.filter(same_as=reporter_id, finished_at__gt=finished_at)
+        return self.filter(job=reporter_id).exclude(Exists(newer), state="unchanged")

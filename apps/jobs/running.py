@@ -54,8 +54,8 @@ class JobRun:
         self._written_at = 0.0
         self._stages: list[JsonObject] = []
         self._new_stage = False
-        self._written: tuple[JsonObject, list[JsonObject], str] | None = None
-        """Counters, notes and outcome as they are stored."""
+        self._written: tuple[JsonObject, list[JsonObject], str, UUID | None] | None = None
+        """Counters, notes, outcome and whose report it is, as they are stored."""
         self._files_under_way = False
         self._in_batch = False
         self._source: Source | None = None
@@ -244,6 +244,10 @@ class JobRun:
         if len(self._items) >= ITEMS_IN_MEMORY and not self._in_batch:
             self._store_items()
 
+    def reports_as(self, job_id: UUID | None) -> None:
+        """Make the lines of another job's report those of this one, which has none of its own (None: it has)."""
+        self.job.same_as_id = job_id
+
     def _store_items(self) -> None:
         """Between batches; what is under way stays so."""
         with self._fenced():
@@ -294,10 +298,10 @@ class JobRun:
         stage, done, _ = self._progress
         if (self._unwritten and (stage or done is not None)) or self._new_stage:
             self._write_progress()
-        said = copy.deepcopy((self.counters, self._notes, self._outcome))
+        said = copy.deepcopy((self.counters, self._notes, self._outcome, self.job.same_as_id))
         if said != self._written:
-            counters, notes, outcome = said
-            values = [json.dumps(counters), json.dumps(notes), outcome, self.job.pk, self.token]
+            counters, notes, outcome, same_as = said
+            values = [json.dumps(counters), json.dumps(notes), outcome, same_as, self.job.pk, self.token]
             self._own_row(SAID, values)
             self._take_over({"counters": counters, "notes": notes, "outcome": outcome})
             self._written = said

@@ -19,6 +19,6 @@ WITH job AS (
 SELECT counting_from, counting_base FROM job
 """
 SAID = """
-UPDATE jobs_job SET counters = %s, notes = %s, outcome = %s
+UPDATE jobs_job SET counters = %s, notes = %s, outcome = %s, same_as_id = %s
 WHERE id = %s AND lease_token = %s AND status = 'running' RETURNING id
 """

@@ -23,7 +23,7 @@ from apps.indexing.embedding.jobs import request as request_embedding
 from apps.jobs.api import JobListQuery, job_page, queued
 from apps.jobs.api_values import JobOutput, QueuedJobOutput
 from apps.jobs.api_values import present_line as present_job
-from apps.jobs.models import Job, JobItem
+from apps.jobs.models import Job
 from apps.jobs.presentation import JobLine
 from apps.repos import api_inputs as take
 from apps.repos import api_values as shape
@@ -241,7 +241,7 @@ class ReportView(InRepository):
         found = report_of(self.repository, self.query.get("job"))
         changes = []
         for state in CHANGES:
-            items = JobItem.objects.filter(job=found.job, state=state).order_by("path")
+            items = found.job.items.filter(state=state).order_by("path")
             paths = list(items.values_list("path", flat=True)[:SHOWN_PATHS])
             if paths:
                 changes.append({"state": state, "count": found.states.get(state, 0), "paths": paths})

@@ -14,7 +14,7 @@ from django.utils import timezone
 from apps.access.errors import NotFound
 from apps.access.querysets import first_or_absent
 from apps.jobs.items import follow_up_counters
-from apps.jobs.models import Job, JobItem
+from apps.jobs.models import Job
 from apps.jobs.running import JobRun
 from apps.repos.models import Repository, SyncReport
 from apps.repos.plan import SAMPLES, Plan
@@ -126,10 +126,10 @@ def write_report(
     _store(run, repository, previous=previous, totals=totals, not_taken=not_taken)
 
 
-def repeat_report(run: JobRun, repository: Repository, tally: Tally, *, listed: int) -> None:
+def repeat_report(run: JobRun, repository: Repository, tally: Tally, *, listed: int, warned: int) -> None:
     """The report of a sync that found the commit that is stored already; the caller is inside its only batch."""
     tally.save(run)
-    clean = max(0, tally.discovered - run.item_counts().get("warnings", 0))
+    clean = max(0, tally.discovered - warned)
     run.counters.update({"clean": clean})
     run.note(
         f"{_files(tally)} at {repository.synced_commit[:7]}: unchanged; {clean} of {tally.discovered} clean."
@@ -216,7 +216,7 @@ def report_of(repository: Repository, job_id: object = None) -> ReportView:
     else:
         job = first_or_absent(jobs, pk=job_id)
     report = SyncReport.objects.filter(job=job).first()
-    items = JobItem.objects.filter(job=job)
+    items = job.items
     reasons = items.exclude(reason="").values_list("reason").annotate(Count("pk")).order_by("-pk__count", "reason")
     states = items.values_list("state").annotate(Count("pk")).order_by("state")
     rest = {name: value for name, value in job.counters.items() if name not in COUNTERS}

@@ -24,12 +24,15 @@ SELECT %s, path, 'unchanged', coalesce(warnings -> 0 ->> 'code', ''), coalesce(w
 FROM repo_documents WHERE repository_id = %s AND absence = '' AND (%s::uuid[] IS NULL OR id = ANY(%s::uuid[]))
 ON CONFLICT (job_id, path) DO NOTHING
 """
-TAKEN_OVER = """
-UPDATE jobs_jobitem SET job_id = %s WHERE state = 'unchanged' AND job_id = (
-    SELECT job.id FROM jobs_job job
+REPORTED = """
+SELECT item.job_id, count(*) FILTER (WHERE state = 'unchanged'), count(*) FILTER (WHERE state = 'skipped'),
+       count(*) FILTER (WHERE state = 'held'), count(*), count(*) FILTER (WHERE warning)
+FROM jobs_jobitem item WHERE item.job_id = (
+    SELECT coalesce(job.same_as_id, job.id) FROM jobs_job job
     WHERE job.id = (SELECT job_id FROM repo_sync_reports WHERE repository_id = %s ORDER BY created_at DESC LIMIT 1)
-    AND job.status = 'success' AND job.counters @> '{"indexed_documents": 0, "moved": 0}'
-)
+    AND job.status = 'success' AND job.counters @> '{"indexed_documents": 0, "moved": 0, "deleted_documents": 0}'
+) AND NOT EXISTS (SELECT FROM jobs_jobitem WHERE job_id = %s)
+GROUP BY item.job_id
 """
 SKIPPED = """
 INSERT INTO jobs_jobitem (job_id, path, state, reason, message, size, warning, details)
@@ -91,17 +94,23 @@ def report_unchanged(run: JobRun, repository: Repository, ids: Collection[uuid.U
         cursor.execute(UNCHANGED, [run.job.pk, repository.pk, wanted, wanted])
 
 
-def report_all(run: JobRun, repository: Repository, standing: Standing) -> None:
-    """Items for a commit that was synced before: unchanged documents, skipped paths, held deletions.
+def report_all(run: JobRun, repository: Repository, standing: Standing) -> int:
+    """The report of a commit that was synced before: unchanged documents, skipped paths, held deletions. Gives how many
+    lines warn.
 
-    Only the newest report keeps the lines of what is unchanged: those of the one before, if it had no other documents,
-    are handed on, not written anew.
+    When the sync before told just that, and this job nothing else, its lines are this one's too, however many.
     """
+    wanted = (standing.indexed, standing.skipped, standing.held)
     with connection.cursor() as cursor:
-        cursor.execute(TAKEN_OVER, [run.job.pk, repository.pk])
-        if cursor.rowcount < standing.indexed:
-            report_unchanged(run, repository)
+        cursor.execute(REPORTED, [repository.pk, run.job.pk])
+        reported = cursor.fetchone()
+        if reported is not None and reported[1:5] == (*wanted, sum(wanted)):
+            run.reports_as(reported[0])
+            return int(reported[5])
+        run.reports_as(None)
+        report_unchanged(run, repository)
         if standing.skipped:
             cursor.execute(SKIPPED, [run.job.pk, repository.pk])
         if standing.held:
             cursor.execute(HELD, [run.job.pk, HELD_WORDS, repository.pk])
+    return run.item_counts()["warnings"]

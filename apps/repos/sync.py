@@ -162,9 +162,9 @@ class _Sync:
         self.recorder.tally.discovered, self.recorder.tally.skipped = standing.discovered, standing.skipped
         self.recorder.tally.held = standing.held
         with run.batch():
-            report_all(run, repository, standing)
+            warned = report_all(run, repository, standing)
             self._checked(fetched.branch)
-            repeat_report(run, repository, self.recorder.tally, listed=standing.listed)
+            repeat_report(run, repository, self.recorder.tally, listed=standing.listed, warned=warned)
         run.changed_nothing = True
 
     def _list(self, fetched: Fetched) -> tuple[Fetched, list[Entry]]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from apps.access.errors import Invalid
 from apps.indexing import observers
 from apps.indexing.models import IndexedSource
 from apps.jobs.control import cancel
 from apps.jobs.models import Job
+from apps.jobs.queue import enqueue
 from apps.jobs.worker import drain
 from apps.repos.models import Absence, RepositoryDocument, RepositoryDocumentChunk, RepositoryFile
 from apps.repos.read_stage import BATCH_FILES
@@ -161,7 +164,9 @@ def test_repos_fact_10_case_B084_case_B027_empty_file_and_empty_repository(
     assert empty.state == "ready"
 
 
-def test_a_sync_that_changed_nothing_reports_all_and_queues_nothing(upstream: Any, portal: Any, items: Any) -> None:
+def test_a_sync_that_changed_nothing_reports_all_and_queues_nothing(
+    upstream: Any, portal: Any, items: Any, settings: Any
+) -> None:
     upstream.commit({"a.md": page(1), "b.md": "# B\n\n```\nnever closed\n", "link.md": "→a.md"})
     repository, first = portal.synced(upstream)
     drain()
@@ -174,8 +179,22 @@ def test_a_sync_that_changed_nothing_reports_all_and_queues_nothing(upstream: An
     assert told["b.md"][1] == items(first)["b.md"].reason != ""
     assert {item.state for item in items(jobs[0]).values()} == {"skipped"}, "only the newest report has the rest"
     assert jobs[-1].counters["unchanged_documents"] == 2
+    assert jobs[-1].warnings == first.warnings == 1
+    assert {job.reporter_id for job in jobs} == {jobs[0].pk}, "the lines are stored once, however often nobody changed"
+    keep = dataclasses.replace(settings.COGRAPH.retention, reports=0)
+    settings.COGRAPH = dataclasses.replace(settings.COGRAPH, retention=keep)
+    old = timezone.now() - timedelta(days=90)
+    Job.objects.filter(kind="sync").exclude(pk=jobs[-1].pk).update(finished_at=old)
+    enqueue("retention")
+    drain()
+    assert not Job.objects.filter(pk__in=(first.pk, jobs[1].pk)).exists()
+    assert set(items(jobs[-1])) == set(told), "the job that holds its lines is kept with it"
     upstream.commit({"a.md": page(2)})
-    portal.sync(repository)
+    last = portal.sync(repository)
+    assert {path: item.state for path, item in items(last).items()} == {
+        "a.md": "replaced", "b.md": "unchanged", "link.md": "skipped",
+    }  # fmt: skip
+    assert {item.state for item in items(jobs[-1]).values()} <= {"skipped"}
     assert Job.objects.live().filter(kind="embed").exists()
 
 
