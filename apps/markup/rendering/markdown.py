@@ -95,15 +95,17 @@ class MarkdownPage:
             kind: str
             value: Any
             ((kind, value),) = event.items()
+            if kind == "Start":
+                self.open(value, start, end)
+                continue
+            if kind == "End":
+                self.close(value, start, end)
+                continue
             if mdx and isinstance(value, str) and len(value.encode()) == end - start:
                 # What the parser saw there may have other letters than the document.
                 value = self.raw[start:end].decode()
             if kind == "Text":
                 self.text(value, start, end)
-            elif kind == "Start":
-                self.open(value, start, end)
-            elif kind == "End":
-                self.close(value, start, end)
             else:
                 self.inline(kind, value, start, end)
         self.out.append(self.footnotes.section())

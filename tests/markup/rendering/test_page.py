@@ -97,6 +97,11 @@ def test_markup_fact_36_items_have_ids() -> None:
     assert '<li id="adr-0042"' in html
 
 
+def test_mdx_of_as_many_bytes_as_the_name_of_its_element() -> None:
+    assert page("Some text", "p.mdx") == '<p data-line="1" data-end="1">Some text</p>\n'
+    assert "<li" in page("- ab", "p.mdx")
+
+
 def test_markup_fact_37_mdx_tags_go_and_their_children_stay() -> None:
     html = page("<Note>\n**bold** text\n</Note>", "p.mdx")
     assert "<strong>bold</strong> text" in html
