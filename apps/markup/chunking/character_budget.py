@@ -118,7 +118,10 @@ class _Budget:
             yield held
 
     def blocks_of(self, number: int, start: int, end: int) -> Iterator[tuple[Block, int, int]]:
-        """Blocks of a section with their visible ranges; the first one begins where its heading does."""
+        """Blocks of a section with their visible ranges; the first one begins where its heading does.
+
+        A paragraph of blanks that CommonMark does not take for blank (no-break, ideographic) has none and is left out.
+        """
         parsed, places = self.parsed, self.places
         section = parsed.sections[number]
         if self.block_starts is None:
@@ -129,13 +132,14 @@ class _Budget:
         if section.heading is not None and len(blocks) > 1:
             blocks = blocks[1:]
         for place, block in enumerate(blocks):
-            first = start if place == 0 else self.visible_from(places.character(block.start_byte))
-            last = end if place == len(blocks) - 1 else places.character(block.end_byte)
-            yield block, first, min(last, end)
+            last = end if place == len(blocks) - 1 else min(places.character(block.end_byte), end)
+            first = start if place == 0 else self.visible_from(places.character(block.start_byte), last)
+            if first < last:
+                yield block, first, last
 
-    def visible_from(self, place: int) -> int:
+    def visible_from(self, place: int, end: int) -> int:
         text = self.places.text
-        while text[place].isspace():
+        while place < end and text[place].isspace():
             place += 1
         return place
 

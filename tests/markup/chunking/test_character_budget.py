@@ -61,6 +61,12 @@ def test_collections_fact_05_two_long_paragraphs() -> None:
     assert {chunk.heading_path for chunk in chunks} == {("S",)}
 
 
+def test_a_paragraph_of_no_break_blanks_in_a_section_that_is_cut() -> None:
+    before, after = prose(900), prose(700, "efgh")
+    [first, second] = cut(f"# S\n\n{before}\n\n\u00a0\n\n{after}\n\n\u3000\n", 1000)
+    assert (first.source, second.source) == (f"# S\n\n{before}", after)
+
+
 def test_collections_fact_06_the_floor_takes_a_short_tail() -> None:
     text = "# A\n" + "\n\n".join(prose(745) for _ in range(8)) + "\n\n## B\n" + "x" * 15
     first, second = cut(text)
