@@ -114,6 +114,10 @@ def _read(tree: Tree, events: Events) -> None:
                     section, tree.lead = 0, True
                 level = _LEVELS[tag["Heading"]["level"]]
                 section = read_heading(tree, events, level, line, last, start, end, section, nested)
+            elif tag == "Strong" or tag == "Emphasis":
+                if len(stack) >= room:
+                    raise TooDeep
+                stack.append(None)
             elif "CodeBlock" in tag:
                 siblings.append(tree.read_code(events, line, start, end, tag["CodeBlock"]))
                 if section < 0:
@@ -147,7 +151,7 @@ def _read(tree: Tree, events: Events) -> None:
                     rows = []
                 elif "FootnoteDefinition" in tag:
                     stack.append(("footnote", line, end, siblings, (tag["FootnoteDefinition"], start)))
-                else:  # emphasis of some kind
+                else:  # struck through
                     stack.append(None)
                     continue
                 siblings = []
@@ -187,7 +191,9 @@ def _read(tree: Tree, events: Events) -> None:
             siblings = parent
             siblings.append(new(Block, (kind, first, last, starts[first - 1], starts[last] - 1, children)))
         elif "Code" in event:
-            tree.add_code_span(event["Code"], span["start"], span["end"])
+            content = event["Code"]
+            if brackets or "/" in content or "." in content:
+                tree.add_code_span(content, span["start"], span["end"])
         elif event == "SoftBreak" or event == "HardBreak":
             pass
         elif "InlineHtml" in event:

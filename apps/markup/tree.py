@@ -215,11 +215,11 @@ class Tree:
         filled: list[Block] = []
         line, end = first, self.starts[first - 1] if first <= last else len(self.raw)
         for block in self.blocks:
-            start = block.start_byte
+            _, start_line, end_line, start, stop, _ = block
             if start - end > 2 and not self.raw[end:start].isspace():
-                self._add_gap(filled, "definitions", line, block.start_line - 1)
+                self._add_gap(filled, "definitions", line, start_line - 1)
             filled.append(block)
-            line, end = block.end_line + 1, block.end_byte
+            line, end = end_line + 1, stop
         if line <= last:
             self._add_gap(filled, "definitions", line, last)
         self.blocks = filled

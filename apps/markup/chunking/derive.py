@@ -101,13 +101,14 @@ class Derivation:
                 for found in _DATA_DEFINITION.finditer(self._raw, block.start_byte, block.end_byte):
                     yield *found.span(), ""
 
-    def _edited(self, start: int, end: int) -> str:
+    def _edited(self, start: int, end: int, source: str | None = None) -> str:
+        """The slice with its edits; ``source`` is the slice itself, if it is at hand."""
         raw = self._raw
         number = bisect_right(self._edit_starts, start)
         if number and self._edits[number - 1][1] > start:
             number -= 1
         if number == len(self._edits) or self._edits[number][0] >= end:
-            return raw[start:end].decode()
+            return raw[start:end].decode() if source is None else source
         pieces: list[str] = []
         at = start
         while number < len(self._edits) and self._edits[number][0] < end:
@@ -132,14 +133,16 @@ class Derivation:
         return self._regions
 
     def _walk(self, blocks: tuple[Block, ...]) -> Iterator[Region]:
-        stack: list[tuple[Block, bool]] = [(block, False) for block in reversed(blocks)]
-        while stack:
-            block, nested = stack.pop()
-            if block.kind in LINE_KINDS or is_line_run(block, self._raw):
-                mermaid = block.kind == "fence" and block.start_line in self._mermaid_lines
-                yield Region(block.kind, block.start_byte, block.end_byte, nested, mermaid)
-            else:
-                stack += [(child, True) for child in reversed(block.children)]
+        for top in blocks:
+            stack = [top]
+            while stack:
+                block = stack.pop()
+                kind, first, last, start, end, children = block
+                if kind in LINE_KINDS or (kind == "paragraph" and first < last and is_line_run(block, self._raw)):
+                    mermaid = kind == "fence" and first in self._mermaid_lines
+                    yield Region(kind, start, end, block is not top, mermaid)
+                else:
+                    stack += reversed(children)
 
     def region_at(self, byte: int) -> Region | None:
         """The region in whose inside the byte lies (an edge at its first byte is not inside)."""
@@ -231,7 +234,7 @@ class Derivation:
 
     def text(self, start: int, end: int, source: str, *, cut: bool) -> str:
         """The searched text of a slice (bytes). ``cut`` says that an edge may lie inside a block."""
-        text = self._edited(start, end) if self._edits else source
+        text = self._edited(start, end, source) if self._edits else source
         if cut:
             before, after = self.frame(start, end)
             text = before + text + after
@@ -255,6 +258,8 @@ class Derivation:
     def visible(self, start: int, end: int) -> bool:
         """Whether anything that is searched stands in the slice."""
         if not self._edits:
+            if start + 2 < end and 0x20 < self._raw[start + 2] < 0x80:
+                return True  # as behind most headings: the line's end, a blank line, then text
             rest = self._raw[start:end].lstrip(_BLANKS)
             # Blanks beyond ASCII are rare: only then is the text decoded.
             return bool(rest) and (rest[0] < 0x80 or bool(rest.decode().strip()))

@@ -24,6 +24,7 @@ def chunk_words(parsed: ParsedDocument, profile: WordWindow, kind_label: str | N
     derivation = Derivation(parsed, places, longest=profile.max_chars)
     raw, max_words, max_chars = places.raw, profile.max_words, profile.max_chars
     chunks: list[Chunk] = []
+    mixed = has_unspaced(parsed.text)
     label = () if kind_label is None else (kind_label,)
     for section, start, line in _joined(parsed, derivation):
         stop = section.end_byte
@@ -32,19 +33,21 @@ def chunk_words(parsed: ParsedDocument, profile: WordWindow, kind_label: str | N
         if not body:
             continue
         path = label + section.heading_path
-        first = start
+        first, size, lead = start, len(body), 0
         if text[0] != body[0]:
-            blank = text[: len(text) - len(text.lstrip())]
-            first += len(blank.encode())
-            line += blank.count("\n")
-        size = len(body)
-        unspaced = size > max_words and has_unspaced(body)
+            lead = len(text) - len(text.lstrip())
+            first += len(text[:lead].encode())
+            line += text.count("\n", 0, lead)
+        end = stop - len(text[lead + size :].encode())
+        unspaced = mixed and size > max_words and has_unspaced(body)
         # A word takes two characters, its blank included, or one in a script without blanks.
         many = max_words if unspaced else 2 * max_words
-        if size > max_chars or (size > many and count_words(body, unspaced=unspaced) > max_words):
+        too_long = size > max_chars
+        if not too_long and size > many:
+            too_long = count_words(body, unspaced=unspaced, raw=raw[first:end]) > max_words
+        if too_long:
             _cut(chunks, section, path, body, first, line, profile, derivation, unspaced)
             continue
-        end = first + (size if body.isascii() else len(body.encode()))
         searched = derivation.text(first, end, body, cut=False) if derivation.changes else body
         chunks.append(
             _new(Chunk, (

@@ -47,12 +47,15 @@ def has_unspaced(text: str) -> bool:
     return found is not None and _ANY_UNSPACED.search(letters, found.start()) is not None
 
 
-def count_words(text: str, *, unspaced: bool | None = None) -> int:
-    """Number of words of ``text``. ``unspaced``: what `has_unspaced` says of it, or of a text that holds it."""
+def count_words(text: str, *, unspaced: bool | None = None, raw: bytes | None = None) -> int:
+    """Number of words of ``text``.
+
+    ``unspaced``: what `has_unspaced` says of it, or of a text that holds it. ``raw``: its UTF-8 form, if at hand.
+    """
     if has_unspaced(text) if unspaced is None else unspaced:
         # Each letter is set apart, then the runs are counted: only what may be such a letter is looked at closely.
         return len(_MAYBE_RUN.sub(lambda run: _LETTER.sub(" x ", run[0]), text).split())
-    return _count_bytes(text.encode())
+    return _count_bytes(text.encode() if raw is None else raw)
 
 
 def word_spans(text: str, *, longest: int) -> list[tuple[int, int]]:
