@@ -66,10 +66,13 @@ async def echo(context: Any, params: types.CallToolRequestParams) -> types.CallT
         return f"{given} of {caller.get()} in {threading.get_ident()}"
 
     told = await mcp_server.working()(work)
+    if given == "linger":
+        lingering.append(asyncio.create_task(asyncio.sleep(0.05)))
     return types.CallToolResult(content=[types.TextContent(type="text", text=told)])
 
 
 meeting = threading.Barrier(1)
+lingering: list[asyncio.Task[None]] = []
 
 
 @pytest.fixture
@@ -108,6 +111,16 @@ class Person(str):
     __slots__ = ("__weakref__",)
 
 
+@pytest.fixture
+def no_garbage() -> Iterator[None]:
+    """What earlier tests left is gone and is not put away meanwhile: a loop keeps the context in which that happens."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_garbage")
 def test_nothing_of_a_caller_stays_on_a_line(lines: list[exchange.Line]) -> None:
     person = Person("somebody")
     known = weakref.ref(person)
@@ -117,6 +130,19 @@ def test_nothing_of_a_caller_stays_on_a_line(lines: list[exchange.Line]) -> None
     del person, token
     gc.collect()
     assert len(lines) == 1
+    assert known() is None
+
+
+@pytest.mark.usefixtures("no_garbage")
+def test_nor_does_it_when_the_sdk_had_something_to_put_away(lines: list[exchange.Line]) -> None:
+    person = Person("somebody")
+    known = weakref.ref(person)
+    token = caller.set(person)
+    text_of(exchange.exchange(scope(), body("linger")))
+    caller.reset(token)
+    lingering.clear()
+    del person, token
+    gc.collect()
     assert known() is None
 
 

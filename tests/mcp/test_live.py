@@ -68,6 +68,7 @@ class LiveServer:
     def start(self) -> None:
         command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1"]
         command += ["--port", str(self.port), "--workers", str(PROCESSES), "--blocking-threads", "4", "--no-ws"]
+        command += ["--workers-kill-timeout", "4"]  # one that is told to end while it loads does not hear it
         self.process = subprocess.Popen(
             [*command, "--log-level", "warning", "cograph_site.wsgi:application"],
             cwd=ROOT,

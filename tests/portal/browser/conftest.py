@@ -120,7 +120,7 @@ def serving(port: int) -> Iterator[None]:
         [
             str(Path(sys.executable).parent / "granian"),
             *("--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port)),
-            *("--blocking-threads", "4", "--no-access-log", "--log-level", "error"),
+            *("--blocking-threads", "4", "--no-access-log", "--log-level", "error", "--workers-kill-timeout", "4"),
             "cograph_site.wsgi:application",
         ],
         cwd=root,
