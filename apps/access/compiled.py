@@ -12,16 +12,16 @@ import datetime
 import functools
 import uuid
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser, Group
-from django.db import models
+from django.db import connection, models
 from django.db.models import BooleanField, F, Func, Q
 from django.db.models.expressions import RawSQL
 
 from apps.access import rules
-from apps.access.compiling import Compiled, compile_rows
+from apps.access.compiling import Compiled, Table, compile_rows
 from apps.access.registry import source_models
 from apps.access.viewers import GroupViewer
 
@@ -88,6 +88,29 @@ class Rows(Generic[M]):
     def first(self, *values: Any) -> M | None:
         """For querysets of at most one row."""
         return next(iter(self.all(*values)), None)
+
+
+class Returned(Generic[M]):
+    """The instances of what a statement of one's own returns, which is all columns of one table."""
+
+    def __init__(self, model: type[M]) -> None:
+        self._model = model
+
+    @functools.cached_property
+    def _table(self) -> Table:
+        table = compile_rows(self._model._default_manager.order_by(), ()).table
+        assert table is not None, "no queryset of values"  # noqa: S101
+        return table
+
+    @functools.cached_property
+    def columns(self) -> str:
+        """What the statement returns."""
+        fields: list[Any] = [self._model._meta.get_field(name) for name in self._table.names]
+        return ", ".join(connection.ops.quote_name(field.column) for field in fields)
+
+    def one(self, row: Sequence[Any] | None) -> M | None:
+        """None for no row."""
+        return None if row is None else cast("M", self._table.instance(row, {}))
 
 
 class _ByStanding(Generic[T]):

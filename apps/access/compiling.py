@@ -26,14 +26,14 @@ def as_stored(model: type[M], values: Iterable[tuple[str, Any]]) -> M:
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class Table:
     """How columns of a row, from ``first`` on, become an instance of one model."""
 
     model: type[models.Model]
     first: int
     names: tuple[str, ...]
     converted: tuple[tuple[int, Any], ...]
-    joined: tuple[tuple[Any, _Table], ...]
+    joined: tuple[tuple[Any, Table], ...]
     """Foreign keys that are selected along, each with how its own instance is made."""
 
     def instance(self, row: Sequence[Any], made: dict[tuple[int, Any], Any]) -> Any:
@@ -60,7 +60,7 @@ class Compiled:
     sql: str
     params: tuple[Any, ...]
     holes: tuple[tuple[int, int], ...]
-    table: _Table | None
+    table: Table | None
     annotations: tuple[tuple[str, int], ...]
 
     def all(self, values: Sequence[Any], limit: int | None = None, offset: int = 0) -> list[Any]:
@@ -122,7 +122,7 @@ def compile_rows(rows: models.QuerySet[Any], needed: Sequence[Any], optional: Se
     return Compiled(sql, tuple(params), holes, table, tuple(compiler.annotation_col_map.items()) if table else ())
 
 
-def _table(info: Mapping[str, Any], select: Sequence[Any]) -> _Table:
+def _table(info: Mapping[str, Any], select: Sequence[Any]) -> Table:
     """From what the compiler knows of the instances that its columns make."""
     fields = [select[place][0].target for place in info["select_fields"]]
     joined = []
@@ -132,4 +132,4 @@ def _table(info: Mapping[str, Any], select: Sequence[Any]) -> _Table:
         joined.append((other["field"], _table(other, select)))
     converted = tuple((place, field) for place, field in enumerate(fields) if hasattr(field, "from_db_value"))
     names = tuple(field.attname for field in fields)
-    return _Table(info["model"], info["select_fields"][0], names, converted, tuple(joined))
+    return Table(info["model"], info["select_fields"][0], names, converted, tuple(joined))

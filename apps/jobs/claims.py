@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from apps.access.compiled import MARK_OF_ID, Rows
+from apps.access.compiled import MARK_OF_ID, Returned, Rows
 from apps.jobs.kinds import Slot, find_kind
 from apps.jobs.models import Job
 
@@ -33,7 +33,7 @@ WHERE id = %(id)s AND status = 'queued' AND NOT cancel_requested
        SELECT FROM jobs_job AS other
        WHERE other.status = 'queued' AND other.cause <> 'schedule' AND other.slot IN ('', %(slot)s)
          AND (other.not_before IS NULL OR other.not_before <= statement_timestamp())))
-RETURNING *
+RETURNING {columns}
 """
 _ATTEMPT = """
 INSERT INTO jobs_jobattempt (job_id, number, worker, started_at, ending, error_code, error_message, stages)
@@ -42,6 +42,8 @@ VALUES (%s, %s, %s, %s, '', '', '', '[]')
 
 
 _ONE: Rows[Job] = Rows(lambda key: Job.objects.filter(pk=key), MARK_OF_ID)
+
+_CLAIMED = Returned(Job)
 
 
 def worker_name() -> str:
@@ -62,24 +64,28 @@ def claim(job_id: UUID) -> Job | None:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('jobs.slot:' || %s, 0))", [slot.name])
             if slot.name != job.slot:
                 Job.objects.filter(pk=job.pk, status="queued").update(slot=slot.name)
-        claimed = list(
-            Job.objects.raw(
-                _CLAIM,
-                {
-                    "id": job_id,
-                    "token": token,
-                    "lease": settings.COGRAPH.jobs.lease_seconds,
-                    "slot": slot.name if slot else "",
-                    "limit": slot.limit if slot else None,
-                },
-            )
+        cursor.execute(
+            _CLAIM.format(columns=_CLAIMED.columns),
+            {
+                "id": job_id,
+                "token": token,
+                "lease": settings.COGRAPH.jobs.lease_seconds,
+                "slot": slot.name if slot else "",
+                "limit": slot.limit if slot else None,
+            },
         )
-        if not claimed:
+        claimed = _CLAIMED.one(cursor.fetchone())
+        if claimed is None:
             _say_why(job_id, slot)
             return None
-        (job,) = claimed
-        cursor.execute(_ATTEMPT, [job.pk, job.runs, worker_name(), job.attempt_started_at or timezone.now()])
-    return job
+        begun = claimed.attempt_started_at or timezone.now()
+        cursor.execute(_ATTEMPT, [claimed.pk, claimed.runs, worker_name(), begun])
+    return claimed
+
+
+def as_stored(job: Job) -> Job:
+    """The job as it stands now."""
+    return _ONE.first(job.pk) or job
 
 
 def _say_why(job_id: UUID, slot: Slot | None) -> None:

@@ -16,7 +16,7 @@ from django.db.models.expressions import Combinable
 
 from apps.access.redact import redact
 from apps.jobs import heartbeat
-from apps.jobs.claims import BEHIND_MANUAL, claim
+from apps.jobs.claims import BEHIND_MANUAL, as_stored, claim
 from apps.jobs.errors import (
     DeadlineOver,
     LastingFailure,
@@ -80,8 +80,7 @@ def run_job(job_id: UUID) -> Job | None:
     if job is None:
         return None
     _execute(job)
-    job.refresh_from_db()
-    return job
+    return as_stored(job)
 
 
 def drain(*, limit: int = 1000) -> list[Job]:

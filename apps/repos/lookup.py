@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from apps.access.errors import Gone, NotFound
+from apps.access.compiled import MARK_OF_ID, ReadableRows
+from apps.access.errors import Forbidden, Gone, NotFound
 from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentRedirect
 
 if TYPE_CHECKING:
@@ -33,6 +35,21 @@ def repository_for(viewer: Viewer, slug: str) -> Repository:
     found: Repository | None = rows.filter(slug__iexact=slug).first()
     if found is None:
         raise NotFound
+    return found
+
+
+_WITH_RIGHTS: ReadableRows[Repository] = ReadableRows(
+    lambda viewer, id: Repository.objects.visible_to(viewer).with_rights(viewer).filter(pk=id).order_by(), MARK_OF_ID
+)
+
+
+def writable_for(viewer: Viewer, repository_id: UUID) -> Repository:
+    """The repository as it stands. Raises NotFound, absent and hidden alike; Forbidden for who may only read it."""
+    found = _WITH_RIGHTS.first(viewer, repository_id)
+    if found is None:
+        raise NotFound
+    if not getattr(found, "may_write", False):
+        raise Forbidden
     return found
 
 

@@ -27,6 +27,7 @@ from apps.jobs.queue import Enqueued, enqueue
 from apps.repos import addresses, remotes
 from apps.repos.addresses import BadAddress, GitAddress
 from apps.repos.globs import BadPattern, check_pattern
+from apps.repos.lookup import writable_for
 from apps.repos.models import Absence, CredentialKind, LinkStyle, Repository, RepositoryDocument, Schedule
 from apps.repos.schedules import next_run
 
@@ -234,13 +235,13 @@ def delete_repository(*, repository: Repository, by: User) -> None:
 
 def request_sync(*, repository: Repository, by: User, force: bool = False) -> Enqueued:
     """Queue a sync, or join the live one. Raises NotFound, Forbidden, Throttled."""
-    held: Repository = Repository.objects.get_for(by, Right.WRITE, pk=repository.pk)
+    held = writable_for(by, repository.pk)
     return enqueue("sync", source=held, params={"sync": True, "force": force}, by=by)
 
 
 def request_chunk_anew(*, repository: Repository, by: User) -> Enqueued:
     """Queue a sync that reads and chunks every document again. Raises NotFound, Forbidden, Throttled."""
-    held: Repository = Repository.objects.get_for(by, Right.WRITE, pk=repository.pk)
+    held = writable_for(by, repository.pk)
     return enqueue("sync", source=held, params={"sync": True, "chunk_anew": True}, by=by)
 
 
