@@ -14,8 +14,10 @@ LOOKED_AT = 2000
 def coverage_of(collection: Collection) -> EmbedStatus:
     """The counts of :func:`embed_status`, with chunks of an older profile as pending (``collections.md`` 5.3)."""
     status = embed_status(collection)
+    if not status.embedded:
+        return status
     older = DocumentChunk.objects.filter(collection=collection).exclude(profile=collection.profile_id)
-    if not status.embedded or not older.exists():
+    if not older.exists():
         return status
     embedded = 0
     after = 0

@@ -52,9 +52,10 @@ _BY_NAME: ReadableList[Collection] = ReadableList(
         Collection.objects.visible_to(viewer).annotate(documents_count=document_count()).order_by(Lower("name"), "id")
     )
 )
+_SHOWN = ("collection", "source_key", "title", "state", "state_reason", "chunk_count", "size", "changed_at")
 _BY_KEY: ReadableList[Document] = ReadableList(
     lambda viewer, id: (
-        Document.objects.visible_to(viewer).filter(collection=id).without_text().order_by("source_key", "id")
+        Document.objects.visible_to(viewer).filter(collection=id).only(*_SHOWN).order_by("source_key", "id")
     ),
     MARK_OF_ID,
 )

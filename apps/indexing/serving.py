@@ -9,17 +9,28 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from apps.access.compiled import Rows
 from apps.indexing.embedding import backends
 from apps.indexing.embedding.backends import Embedder, EmbedderUnavailable, Traits
 from apps.indexing.models import EmbeddingProfile, ProfileState
 
+_USED: Rows[EmbeddingProfile] = Rows(
+    lambda: EmbeddingProfile.objects.filter(state__in=(ProfileState.ACTIVE, ProfileState.NEXT))
+)
+
+
+def used_profiles() -> tuple[EmbeddingProfile | None, EmbeddingProfile | None]:
+    """The active profile and the next one; there is at most one of each."""
+    found = {profile.state: profile for profile in _USED.all()}
+    return found.get(ProfileState.ACTIVE), found.get(ProfileState.NEXT)
+
 
 def active_profile() -> EmbeddingProfile | None:
-    return EmbeddingProfile.objects.filter(state=ProfileState.ACTIVE).first()
+    return used_profiles()[0]
 
 
 def next_profile() -> EmbeddingProfile | None:
-    return EmbeddingProfile.objects.filter(state=ProfileState.NEXT).first()
+    return used_profiles()[1]
 
 
 def configured_profile(embedder: Embedder) -> EmbeddingProfile:

@@ -11,10 +11,11 @@ import numpy as np
 from django.db import connection, transaction
 from numpy.typing import NDArray
 
+from apps.access.compiled import MARK_OF_ID, Rows
 from apps.indexing.composition import Embedded, embedded
 from apps.indexing.copying import COPY_HEADER, COPY_TRAILER
 from apps.indexing.models import SLOT_BITS, EmbeddingFailure, IndexedSource
-from apps.indexing.serving import active_profile, next_profile
+from apps.indexing.serving import used_profiles
 from apps.indexing.statements import Fragment, fetch
 from apps.indexing.stores import ChunkStore, get_store, stores_of
 
@@ -185,16 +186,23 @@ def coverage(
     return embedded_, failed, truncated
 
 
+_OF_SOURCE: Rows[IndexedSource] = Rows(
+    lambda id: IndexedSource.objects.filter(source_id=id).defer("dead").order_by("number"), MARK_OF_ID
+)
+
+
 def embed_status(source: Any) -> EmbedStatus:
     """The state of the vectors of one source, all its stores together. ``source`` is already scoped."""
     return status_of(source.kind, source.pk)
 
 
 def status_of(source_kind: str, source_id: UUID) -> EmbedStatus:
-    active, coming = active_profile(), next_profile()
+    active, coming = used_profiles()
     total = embedded_ = failed = truncated = next_embedded = 0
-    names = [store.name for store in stores_of(source_kind)]
-    for entry in IndexedSource.objects.filter(store__in=names, source_id=source_id).defer("dead"):
+    names = {store.name for store in stores_of(source_kind)}
+    for entry in _OF_SOURCE.all(source_id):
+        if entry.store not in names:
+            continue
         store = get_store(entry.store)
         total += entry.chunks
         if active is not None:

@@ -163,6 +163,14 @@ class Repository(Source):
         return self.slug
 
     @property
+    def state_words(self) -> str:
+        return str(State(self.state).label)
+
+    @property
+    def schedule_words(self) -> str:
+        return str(Schedule(self.schedule).label)
+
+    @property
     def stale_since(self) -> datetime.datetime | None:
         """Time of the last good check, when the repository is stale; needs ``with_state()``."""
         return self.last_checked_at if getattr(self, "is_stale", False) else None

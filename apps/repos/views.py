@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.access import rules
-from apps.access.compiled import MARK_OF_NOW, ReadableList
+from apps.access.compiled import MARK_OF_NOW, ReadableList, ReadableValues
 from apps.access.pages import answer, paged
 from apps.access.viewers import viewer_of
 from apps.jobs.models import Job, Status
@@ -41,12 +41,16 @@ STATES = (
 HISTORY = 20
 
 
+_SHOWN = ("slug", "visibility", "description", "state", "schedule", "synced_commit", "last_checked_at")
 _BY_NAME: ReadableList[Repository] = ReadableList(
-    lambda viewer, *_: with_document_total(Repository.objects.visible_to(viewer).with_state(MARK_OF_NOW)).order_by(
-        *ORDERS["name"]
+    lambda viewer, *_: (
+        with_document_total(Repository.objects.visible_to(viewer).with_state(MARK_OF_NOW))
+        .order_by(*ORDERS["name"])
+        .only(*_SHOWN)
     ),
     *overdue_before(MARK_OF_NOW),
 )
+_SLUGS = ReadableValues(lambda viewer: Repository.objects.visible_to(viewer).order_by().values_list("slug")[:1000])
 
 
 @require_safe
@@ -54,13 +58,12 @@ def repository_list(request: HttpRequest) -> HttpResponse:
     viewer = viewer_of(request)
     text, host, state, order = (request.GET.get(name, "") for name in ("q", "host", "state", "order"))
     text = text.replace("\0", " ").strip()[:200]
-    mine = Repository.objects.visible_to(viewer)
     chosen = ORDERS.get(order, ORDERS["name"])
     if chosen is ORDERS["name"] and not (text or host or state):
         listed: Any = _BY_NAME.of(viewer, *overdue_before(timezone.now()))
     else:
-        listed = _narrowed(mine, text, host, state).order_by(*chosen)
-    hosts = sorted({slug.partition("/")[0] for slug in mine.values_list("slug", flat=True).order_by()[:1000]})
+        listed = _narrowed(Repository.objects.visible_to(viewer), text, host, state).order_by(*chosen)
+    hosts = sorted({slug.partition("/")[0] for (slug,) in _SLUGS.all(viewer)})
     page = paged(listed, request)
     context = {
         "page": page,

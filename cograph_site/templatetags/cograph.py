@@ -178,13 +178,17 @@ def ago(value: datetime | None) -> SafeString | str:
     if value is None:
         return _("never")
     passed = (timezone.now() - value).total_seconds()
-    if abs(passed) < 10:
-        words = _("just now")
-    elif passed > 0:
-        words = _("%(time)s ago") % {"time": in_words(passed)}
-    else:
-        words = _("in %(time)s") % {"time": in_words(-passed)}
+    sense = 0 if abs(passed) < 10 else 1 if passed > 0 else -1
+    words = _passed(in_words(abs(passed)) if sense else "", sense, get_language())
     return stamp(value, words)
+
+
+@functools.lru_cache(maxsize=1024)
+def _passed(time: str, sense: int, language: str | None) -> str:
+    """Lists ask for the same few sentences in every row."""
+    if not sense:
+        return _("just now")
+    return (_("%(time)s ago") if sense > 0 else _("in %(time)s")) % {"time": time}
 
 
 @register.filter

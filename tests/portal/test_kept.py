@@ -55,3 +55,36 @@ def test_the_pieces_of_one_place_are_bounded(monkeypatch: pytest.MonkeyPatch) ->
     page = template("{% kept value=v %}{{ value }}{% endkept %}")
     assert [page.render(Context({"v": number})) for number in range(12)] == [str(number) for number in range(12)]
     assert len(page.nodelist[0].pieces) <= 5
+
+
+def test_rows_are_drawn_as_a_loop_of_pieces_would_draw_them() -> None:
+    class Row:
+        def __init__(self, name: str, size: int | None) -> None:
+            self.name, self.size, self.inner = name, size, {"key": f"k{size}"}
+
+        def address(self) -> str:
+            return f"/rows/{self.name}"
+
+        def remove(self) -> str:
+            raise AssertionError("a template called what alters data")
+
+        remove.alters_data = True  # type: ignore[attr-defined]
+
+    values = (
+        "href=row.address name=row.name upper=row.name|upper size=row.size|default:'none' key=row.inner.key "
+        "none=row.nowhere gone=row.remove other=title"
+    )
+    body = "<a href='{{ href }}'>{{ name }}{{ upper }}{{ size }}{{ key }}{{ none }}{{ gone }}{{ other }}</a>"
+    loop = "{% for row in rows %}{% kept " + values + " %}" + body + "{% endkept %}{% endfor %}"
+    rows = "{% kept_rows row in rows " + values + " %}" + body + "{% endkept_rows %}{{ row }}"
+    context = {"rows": [Row("<a>", 1), Row("b", None), {"name": "c"}], "title": "<t>"}
+    drawn = template(rows).render(Context(dict(context)))
+    assert drawn == template(loop).render(Context(dict(context)))
+    assert "<a href='/rows/&lt;a&gt;'>&lt;a&gt;&lt;A&gt;1k1&lt;t&gt;</a>" in drawn
+    assert template(rows).render(Context({})) == ""
+
+
+def test_rows_need_a_list_and_values() -> None:
+    for wrong in ("row in rows", "row of rows name=row.name", "row in rows name"):
+        with pytest.raises(TemplateSyntaxError):
+            template("{% kept_rows " + wrong + " %}x{% endkept_rows %}")
