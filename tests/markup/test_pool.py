@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from apps.markup.decoding import decode
+from apps.markup.ingest import read_text
 from apps.markup.pool import Failure, ParserPool, PoolClosed
-from apps.markup.values import Limits, Skipped, WordWindow
+from apps.markup.values import Decoded, Limits, Skipped, WordWindow
 
 
 def _alive(pid: int) -> bool:
@@ -38,6 +40,15 @@ def test_values_keep_their_classes() -> None:
     values = (Limits(parse_seconds=3.5), WordWindow(), Skipped("binary", "x"))
     with ParserPool(Limits()) as pool:
         assert next(pool.run("copy:copy", [(values,)])) == values
+
+
+def test_named_tuples_in_a_field_keep_theirs_at_any_depth() -> None:
+    decoded = decode(b"# A\n\n- [b](c.md)\n  - d\n\n    e\n", Limits())
+    assert isinstance(decoded, Decoded)
+    read = read_text(decoded, "a.md", Limits(), WordWindow())
+    with ParserPool(Limits()) as pool:
+        # Named tuples equal plain ones: only how they are written tells them apart.
+        assert repr(next(pool.run("copy:copy", [(read,)]))) == repr(read)
 
 
 def test_a_file_over_its_time_is_skipped_and_the_next_ones_are_done() -> None:
