@@ -8,10 +8,11 @@ import uuid
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from apps.access.compiled import MARK_OF_ID, Returned, Rows
+from apps.access.cursors import prepared_cursor
 from apps.jobs.kinds import Slot, find_kind
 from apps.jobs.models import Job
 
@@ -27,11 +28,12 @@ UPDATE jobs_job AS job SET
     waiting_reason = '', not_before = NULL, resend_at = NULL, sends = 0
 WHERE id = %(id)s AND status = 'queued' AND NOT cancel_requested
   AND (not_before IS NULL OR not_before <= statement_timestamp())
-  AND (%(limit)s IS NULL
-       OR (SELECT count(*) FROM jobs_job AS other WHERE other.status = 'running' AND other.slot = %(slot)s) < %(limit)s)
+  AND (%(limit)s::int IS NULL
+       OR (SELECT count(*) FROM jobs_job AS other WHERE other.status = 'running' AND other.slot = %(slot)s::text)
+           < %(limit)s::int)
   AND (cause <> 'schedule' OR NOT EXISTS (
        SELECT FROM jobs_job AS other
-       WHERE other.status = 'queued' AND other.cause <> 'schedule' AND other.slot IN ('', %(slot)s)
+       WHERE other.status = 'queued' AND other.cause <> 'schedule' AND other.slot IN ('', %(slot)s::text)
          AND (other.not_before IS NULL OR other.not_before <= statement_timestamp())))
 RETURNING {columns}
 """
@@ -58,7 +60,7 @@ def claim(job_id: UUID) -> Job | None:
     kind = find_kind(job.kind, job.source_kind)
     slot = kind.slot(job) if kind is not None and kind.slot else None
     token = uuid.uuid4()
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic(), prepared_cursor() as cursor:
         if slot is not None:
             # Two claims of one slot must not both count the same free place.
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('jobs.slot:' || %s, 0))", [slot.name])

@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.access.compiled import AFTER_ID, MARK_OF_ID, Rows
+from apps.access.cursors import prepared_cursor
 from apps.jobs import poison
 from apps.jobs.errors import TransientFailure
 from apps.jobs.items import shorten_older_reports
@@ -19,21 +20,23 @@ from apps.jobs.queue import enqueue, queue_followers, send_on_commit
 from apps.jobs.running import JobRun
 
 _SETTLE = """
-WITH gone AS (DELETE FROM jobs_underway WHERE job_id = %(id)s),
+WITH gone AS (DELETE FROM jobs_underway WHERE job_id = %(id)s::uuid),
 ended AS (
-    UPDATE jobs_jobattempt SET ending = %(status)s, error_code = %(code)s, error_message = %(message)s,
-        finished_at = %(now)s
-    WHERE job_id = %(id)s AND number = %(run)s AND finished_at IS NULL
+    UPDATE jobs_jobattempt SET
+        ending = %(status)s::text, error_code = %(code)s::text, error_message = %(message)s::text,
+        finished_at = %(now)s::timestamptz
+    WHERE job_id = %(id)s::uuid AND number = %(run)s AND finished_at IS NULL
 ),
 items AS (
     SELECT count(*) AS every, count(*) FILTER (WHERE warning) AS warned FROM jobs_jobitem WHERE job_id = %(reporter)s
 )
 UPDATE jobs_job SET
-    status = %(status)s, error_code = %(code)s, error_message = %(message)s, finished_at = %(now)s,
+    status = %(status)s::text, error_code = %(code)s::text, error_message = %(message)s::text,
+    finished_at = %(now)s::timestamptz,
     lease_token = NULL, lease_expires = NULL, not_before = NULL, resend_at = NULL, waiting_reason = '',
     again = false, again_params = '{}', cancel_requested = false,
-    warnings = CASE WHEN %(status)s = 'cancelled' THEN warnings ELSE %(notes)s + warned END
-FROM items WHERE id = %(id)s RETURNING warnings, every
+    warnings = CASE WHEN %(status)s::text = 'cancelled' THEN warnings ELSE %(notes)s::int + warned END
+FROM items WHERE id = %(id)s::uuid RETURNING warnings, every
 """
 _WAITING = """
 SELECT id, cause FROM jobs_job
@@ -210,10 +213,8 @@ def _settle(job: Job, status: Status, code: str, message: str) -> int:
     job.waiting_reason, job.again, job.again_params, job.cancel_requested = "", False, {}, False
     values: dict[str, Any] = {"id": job.pk, "reporter": job.reporter_id, "run": job.runs, "notes": len(job.notes)}
     values |= {"status": status.value, "code": code, "message": message, "now": job.finished_at}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _SETTLE, {**values, "id": job.pk, "reporter": job.reporter_id, "run": job.runs, "notes": len(job.notes)}
-        )
+    with prepared_cursor() as cursor:
+        cursor.execute(_SETTLE, values)
         job.warnings, items = cursor.fetchone()
     return int(items)
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
+from apps.access.cursors import prepared_cursor
 from apps.jobs import poison
 from apps.jobs.errors import Cancelled, LeaseLost, Stopped
 from apps.jobs.items import Item, item_counts, write_items
@@ -159,7 +160,7 @@ class JobRun:
         self._items.clear()
 
     def _hold(self) -> None:
-        with connection.cursor() as cursor:
+        with prepared_cursor() as cursor:
             # A stopped process would keep the row locked for ever; the server ends its transaction after a lease.
             lease = str(int(settings.COGRAPH.jobs.lease_seconds * 1000))
             cursor.execute(HOLD, [lease, self.job.pk, self.token])
@@ -204,7 +205,7 @@ class JobRun:
 
     def _own_row(self, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, ...]:
         """What a statement on the job's row returned. Raises LeaseLost when the row is not this run's any more."""
-        with connection.cursor() as cursor:
+        with prepared_cursor() as cursor:
             cursor.execute(statement, values)
             row: tuple[Any, ...] | None = cursor.fetchone()
         if row is None:
