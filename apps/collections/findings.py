@@ -5,38 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Exists, F, OuterRef
+
 from apps.collections.models import Collection, Document, DocumentLink, LinkState
 from apps.collections.page_body import reason_words
-from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning, told_of
-from apps.indexing.findings import Finder, Finding, register_finder
+from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning, orphans, told_of
+from apps.indexing.findings import Finder, Finding, Rows, register_finder
 
 if TYPE_CHECKING:
     from apps.access.sources import Source
     from apps.access.viewers import Viewer
+    from apps.indexing.findings import Lists
 
 FAULTS = (LinkState.BROKEN, LinkState.ANCHOR_MISSING)
 
 
 def register() -> None:
-    register_finder(Finder("collection documents", RULES, find, frozenset({Collection.kind})))
+    register_finder(Finder("collection documents", RULES, find, frozenset({Collection.kind}), lists))
 
 
-def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
+def lists(viewer: Viewer, source: Source) -> Lists:
+    """Pages that nothing leads to."""
+    linked: Any = DocumentLink.objects.filter(target_document__isnull=False)
+    unlinked = Document.objects.visible_to(viewer).filter(
+        ~Exists(linked.filter(target_document=OuterRef("pk")).exclude(document=OuterRef("pk"))),
+        Exists(linked.filter(collection=source.pk)),
+        collection=source.pk,
+    )
+    return (unlinked.order_by("source_key").values("id", path=F("source_key")),)
+
+
+def find(viewer: Viewer, source: Source, rows: Rows) -> Iterator[Finding]:
     """Findings in the reader's scope. Links still to be looked at are no findings."""
+    yield from orphans(rows[0])
     documents: Any = Document.objects.visible_to(viewer).filter(collection=source.pk)
     own: Any = DocumentLink.objects.filter(document__in=documents.values("pk"), state__in=FAULTS)
-    rows = list(
+    links = list(
         own.in_order().values_list(
             "document_id", "document__source_key", "href", "lines", "state", "reason", "candidates", "suggestion"
         )
     )
     texts: dict[Any, str] = {}
-    for pk, key, warnings, text in told_of(documents, {row[0] for row in rows}, "source_key"):
+    for pk, key, warnings, text in told_of(documents, {row[0] for row in links}, "source_key"):
         texts[pk] = text
         for warning in warnings:
             yield of_warning(warning, key, pk)
     lines_of = {pk: text.split("\n") for pk, text in texts.items()}
-    for document, key, href, lines, state, reason, candidates, suggestion in rows:
+    for document, key, href, lines, state, reason, candidates, suggestion in links:
         for line in lines or [1]:
             texts_of = lines_of.get(document, [])
             yield of_link(

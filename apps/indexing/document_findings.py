@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from django.db.models import Case, Q, QuerySet, TextField, Value, When
 
 from apps.indexing.findings import Finding, Patch, Severity
 
-LINK_BROKEN, ANCHOR_MISSING = "link_broken", "anchor_missing"
+LINK_BROKEN, ANCHOR_MISSING, ORPHAN = "link_broken", "anchor_missing", "orphan_page"
 OTHER = "parse_warning"
 
 _PARSED: dict[str, tuple[str, Severity, str, str]] = {
@@ -56,8 +56,12 @@ _PARSED: dict[str, tuple[str, Severity, str, str]] = {
     ),
     "nul_replaced": ("characters_replaced", "info", "A NUL byte is shown as U+FFFD: {message}.", "Remove it."),
 }
-RULES = (LINK_BROKEN, ANCHOR_MISSING, OTHER, *sorted({rule for rule, *_ in _PARSED.values()}))
+RULES = (LINK_BROKEN, ANCHOR_MISSING, ORPHAN, OTHER, *sorted({rule for rule, *_ in _PARSED.values()}))
 """All that this module gives."""
+
+
+_ENTRIES = frozenset({"index", "_index", "overview", "home", "readme", "summary", "_sidebar"})
+"""Stems of pages that are found without a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,25 @@ def of_link(link: BrokenLink) -> Finding:
         _fingerprint(rule, link.path, link.href),
         patch,
     )
+
+
+def orphans(unlinked: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
+    """A finding for each page (id, path) that nothing leads to, but for those that are looked for by their names:
+    entries of folders and hidden ones, and files written in capitals such as LICENSE."""
+    for row in unlinked:
+        path = str(row["path"])
+        stem = posixpath.basename(path).partition(".")[0]
+        if stem.casefold() in _ENTRIES or stem.isupper() or path.startswith(".") or "/." in path:
+            continue
+        yield Finding(
+            ORPHAN,
+            "info",
+            "No other page leads here.",
+            path,
+            hint="Link it where readers will look for it, or delete it.",
+            document_id=UUID(str(row["id"])),
+            fingerprint=_fingerprint(ORPHAN, path),
+        )
 
 
 def _target(link: BrokenLink) -> str:

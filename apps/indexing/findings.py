@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import UUID
 
+from apps.indexing.statements import gathered
+
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from apps.access.sources import Source
     from apps.access.viewers import Viewer
+    from apps.indexing.statements import Fragment
+
+    Lists: TypeAlias = Sequence[QuerySet[Any, Any] | Fragment]
+Rows: TypeAlias = Sequence[Sequence[Mapping[str, Any]]]
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -44,17 +52,24 @@ class Finding:
     """The commit that was synced then; empty where a source has none."""
 
 
+def _no_lists(viewer: Viewer, source: Source) -> Lists:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Finder:
     """``find`` gives what ``viewer`` may see of the findings of ``source``; ``rules`` are all rule ids it may give.
 
-    ``kinds`` are the kinds of source that it knows, empty for all; finders of different kinds may share rules.
+    ``lists`` are querysets of values and SELECTs whose rows ``find`` is given, in their order: one statement asks those
+    of all finders. ``kinds`` are the kinds of source that it knows, empty for all; finders of different kinds may share
+    rules.
     """
 
     name: str
     rules: tuple[str, ...]
-    find: Callable[[Viewer, Source], Iterable[Finding]]
+    find: Callable[[Viewer, Source, Rows], Iterable[Finding]]
     kinds: frozenset[str] = frozenset()
+    lists: Callable[[Viewer, Source], Lists] = _no_lists
 
     def meets(self, other: Finder) -> bool:
         return not self.kinds or not other.kinds or bool(self.kinds & other.kinds)
@@ -92,11 +107,17 @@ def found_in(
     viewer: Viewer, source: Source, *, rules: Sequence[str] = (), severity: Severity | None = None
 ) -> list[Finding]:
     """What the finders of every room give for ``source``, finder by finder."""
+    chosen = [
+        finder
+        for _, finder in sorted(_finders.items())
+        if not finder.kinds or source.kind in finder.kinds
+        if not rules or set(rules).intersection(finder.rules)
+    ]
+    lists = [finder.lists(viewer, source) for finder in chosen]
+    told = iter(gathered(*(one for of_finder in lists for one in of_finder)))
     return [
         row
-        for name in sorted(_finders)
-        if not _finders[name].kinds or source.kind in _finders[name].kinds
-        if not rules or set(rules).intersection(_finders[name].rules)
-        for row in _finders[name].find(viewer, source)
+        for finder, of_finder in zip(chosen, lists, strict=True)
+        for row in finder.find(viewer, source, [next(told) for _ in of_finder])
         if (not rules or row.rule in rules) and (severity is None or row.severity == severity)
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from apps.indexing.findings import Finder, Finding
+from apps.indexing.findings import Finder, Finding, Rows
 from apps.knowledge_graph.linting.inputs import reader_input, stored_input
 from apps.knowledge_graph.linting.rules import check
 from apps.knowledge_graph.linting.values import RULES, GraphFinding
@@ -60,7 +60,7 @@ def refresh_findings(source: Source) -> int:
         return len(found)
 
 
-def _find(viewer: Viewer, source: Source) -> Iterable[Finding]:
+def _find(viewer: Viewer, source: Source, rows: Rows) -> Iterable[Finding]:
     for finding in lint_seen(viewer, source):
         yield Finding(
             finding.rule,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from uuid import UUID
 
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
 
-from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning, told_among
-from apps.indexing.findings import Finder, Finding, register_finder
-from apps.indexing.statements import gathered
+from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning, orphans, told_among
+from apps.indexing.findings import Finder, Finding, Rows, register_finder
+from apps.repos.discovery import Kind
 from apps.repos.models import (
     LinkState,
     Repository,
@@ -20,30 +20,47 @@ from apps.repos.models import (
     RepositoryDocumentLink,
     RepositoryDocumentRedirect,
 )
+from apps.repos.models_code import CodeDocumentLink
 
 if TYPE_CHECKING:
     from apps.access.sources import Source
     from apps.access.viewers import Viewer
+    from apps.indexing.findings import Lists
 
 FAULTS = (LinkState.BROKEN, LinkState.ANCHOR_MISSING)
 
 
 def register() -> None:
-    register_finder(Finder("repository documents", RULES, find, frozenset({Repository.kind})))
+    register_finder(Finder("repository documents", RULES, find, frozenset({Repository.kind}), lists))
 
 
-def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
-    """Findings in the reader's scope; what a link leads to stays within its repository, so nothing hidden shows."""
+def lists(viewer: Viewer, source: Source) -> Lists:
+    """Links that lead nowhere, redirects, documents with something to tell, pages that nothing leads to."""
     own: Any = RepositoryDocumentLink.objects.visible_to(viewer).filter(repository=source.pk, state__in=FAULTS)
     moves: Any = RepositoryDocumentRedirect.objects.visible_to(viewer).filter(
         repository=source.pk, document__isnull=False
     )
     documents = RepositoryDocument.objects.visible_to(viewer).filter(repository=source.pk)
-    rows, redirects, told = gathered(
+    linked: Any = RepositoryDocumentLink.objects.filter(target_document__isnull=False)
+    named: Any = CodeDocumentLink.objects.filter(target_document=OuterRef("pk"))
+    return (
         own.in_order().values(*_LINK, "document_id", place=F("document__path")),
         moves.values("path", now=F("document__path")),
         told_among(documents, own.values("document_id")).order_by("path").values("id", "path", "warnings", "told"),
+        documents.filter(
+            ~Exists(linked.filter(target_document=OuterRef("pk")).exclude(document=OuterRef("pk"))),
+            ~Exists(named),
+            Exists(linked.filter(repository=source.pk)),
+            kind=Kind.REPO_DOC,
+        )
+        .order_by("path")
+        .values("id", "path"),
     )
+
+
+def find(viewer: Viewer, source: Source, rows: Rows) -> Iterator[Finding]:
+    """Findings in the reader's scope; what a link leads to stays within its repository, so nothing hidden shows."""
+    links, redirects, told, unlinked = rows
     moved = {row["path"]: row["now"] for row in redirects}
     texts: dict[UUID, str] = {}
     for one in told:
@@ -51,7 +68,8 @@ def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
         texts[pk] = one["told"]
         for warning in one["warnings"]:
             yield of_warning(warning, one["path"], pk)
-    yield from _links(rows, texts, moved)
+    yield from _links(links, texts, moved)
+    yield from orphans(unlinked)
 
 
 _LINK = ("href", "path", "lines", "state", "candidates", "suggestion")

@@ -12,7 +12,7 @@ class RetrievalConfig(AppConfig):
         from apps.indexing.profiles import register_gate
         from apps.indexing.stores import register_store
         from apps.jobs.kinds import JobKind, register_kind, register_prune, register_purge
-        from apps.retrieval import query_log, routing
+        from apps.retrieval import duplicate_findings, query_log, routing
         from apps.retrieval.evaluation import gates
         from apps.retrieval.evaluation.shelf import CODE_OF_SETS, EvaluationCodeShelf
         from apps.retrieval.shelf_reading import add_shelf
@@ -21,6 +21,7 @@ class RetrievalConfig(AppConfig):
         add_shelf(EvaluationCodeShelf())
         register_gate(gates.check)
 
+        duplicate_findings.register()
         register_prune(query_log.prune)
         register_kind(
             JobKind("describe_source", routing.refresh_lead, sources=frozenset({"repository"}), after=("sync",))

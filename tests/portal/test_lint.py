@@ -16,7 +16,7 @@ from apps.collections.uploads import upload_document
 from apps.indexing.findings import findings
 from apps.indexing.models import FindingSighting
 from apps.jobs.models import Job
-from apps.jobs.worker import run_job
+from apps.jobs.worker import drain, run_job
 from apps.repos.models import Repository
 from apps.repos.registration import delete_repository, request_sync
 from tests.portal.worlds import commit
@@ -55,6 +55,53 @@ def test_portal_rule_32_links_fences_encodings_and_headers(world: Any, synced: C
     (broken,) = [row for row in rows(client, f"{page}?format=json&q=glosary.md") if row["rule"] == "link_broken"]
     assert broken["column"] == 5
     assert broken["replacement"] == "[a](glossary.md) and [b](glossary.md#glosary)"
+
+
+def test_portal_rule_32_pages_that_nothing_leads_to(world: Any, synced: Callable[..., Repository]) -> None:
+    files = {
+        "guide/start.md": "# Start\n\n[next](next.md)\n",
+        "guide/next.md": "# Next\n\nText.\n",
+        "guide/alone.md": "# Alone\n\n[myself](alone.md) and [back](start.md)\n",
+        "guide/shown.md": "# Shown\n\nThe program shows it.\n",
+        "guide/README.md": "# Guide\n\nEntry.\n",
+        "LICENSE.md": "# Licence\n",
+        "src/show.py": 'def show():\n    open_page("guide/shown.md")\n',
+    }
+    repository = synced(files=files)
+    found = findings(world.people["otto"], repository, rules=["orphan_page"])
+    assert [one.path for one in found if one.path.startswith(("guide/", "LICENSE"))] == ["guide/alone.md"]
+    assert {(one.severity, one.line) for one in found} == {("info", None)}
+
+
+def test_portal_rule_32_collections_have_such_pages_too(world: Any) -> None:
+    olga = world.people["olga"]
+    shelf = create_collection(by=olga, name="Shelf", visibility="private")
+    texts = {"a.md": "# A\n\nText.\n", "b.md": "# B\n\nText.\n"}
+    for key, text in texts.items():
+        upload_document(collection=shelf, by=olga, source_key=key, raw=text.encode())
+    assert findings(olga, shelf, rules=["orphan_page"]) == []  # where nothing is linked, links are not how it is read
+    upload_document(collection=shelf, by=olga, source_key="a.md", raw=b"# A\n\n[b](b.md)\n")
+    drain()
+    assert [one.path for one in findings(olga, shelf, rules=["orphan_page"])] == ["a.md"]
+
+
+def test_portal_rule_32_the_same_document_in_two_sources(world: Any, synced: Callable[..., Repository]) -> None:
+    text = "# Rules\n\n" + "Thirty-two connections, no more. " * 10 + "\n"
+    files = {"docs/rules.md": text, "docs/short.md": "# Short\n"}
+    first, second = synced("first", files=files), synced("second", files={"docs/copy.md": text})
+    olga, otto = world.people["olga"], world.people["otto"]
+    shelf = create_collection(by=olga, name="Shelf", visibility="private")
+    upload_document(collection=shelf, by=olga, source_key="rules.md", raw=text.encode())
+
+    def told(viewer: Any, source: Any, path: str) -> list[str]:
+        return [one.message for one in findings(viewer, source, rules=["duplicate_document"]) if one.path == path]
+
+    assert told(otto, second, "docs/copy.md") == ["The same text stands in local/acme/first: docs/rules.md."]
+    assert told(olga, first, "docs/rules.md") == ["The same text stands in Shelf: rules.md and in 1 more place."]
+    assert told(olga, first, "docs/short.md") == []
+    assert told(olga, shelf, "rules.md") == [
+        "The same text stands in local/acme/first: docs/rules.md and in 1 more place."
+    ]
 
 
 def test_the_overview_counts_findings_apart(world: Any, synced: Callable[..., Repository]) -> None:

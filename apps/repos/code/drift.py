@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from apps.access.viewers import Viewer
-from apps.indexing.findings import Finder, Finding, register_finder
-from apps.indexing.statements import Fragment, fragment_of, gathered
+from apps.indexing.findings import Finder, Finding, Rows, register_finder
+from apps.indexing.statements import Fragment, fragment_of
 from apps.repos.code.departures import named_paths
 from apps.repos.code.mentions import CALL, ENV, FLAG
 from apps.repos.code.naming import Resolver, Symbol
@@ -24,6 +24,7 @@ from apps.symbols.names import parts_of
 
 if TYPE_CHECKING:
     from apps.access.sources import Source
+    from apps.indexing.findings import Lists
 
 DRIFT_SYMBOL, DRIFT_PATH, DRIFT_FLAG, DRIFT_ENV = "drift_symbol", "drift_path", "drift_flag", "drift_env"
 UNDOCUMENTED = "undocumented"
@@ -32,15 +33,15 @@ MOST_UNDOCUMENTED = 1000
 
 
 def register() -> None:
-    register_finder(Finder("code", RULES, find, frozenset({Repository.kind})))
+    register_finder(Finder("code", RULES, find, frozenset({Repository.kind}), lists))
 
 
-def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
-    """All findings of a repository that ``viewer`` may read."""
+def lists(viewer: Viewer, source: Source) -> Lists:
+    """Names that left the code, public symbols that no document mentions, coverage by package."""
     # SECURITY: what is read here reads by repository; a caller that took its source from elsewhere would show it to
     # anybody, so every part asks whether the viewer may read it.
     visible = fragment_of(Repository.objects.visible_to(viewer).filter(pk=source.pk).values("pk"))
-    departures, undocumented, coverage = gathered(
+    return (
         CodeDeparture.objects.visible_to(viewer)
         .filter(repository=source.pk)
         .order_by("kind", "name", "path")
@@ -53,6 +54,11 @@ def find(viewer: Viewer, source: Source) -> Iterator[Finding]:
             for part in (_UNMENTIONED, COVERAGE)
         ),
     )
+
+
+def find(viewer: Viewer, source: Source, rows: Rows) -> Iterator[Finding]:
+    """All findings of a repository that ``viewer`` may read, from the rows of ``lists``."""
+    departures, undocumented, coverage = rows
     repository = cast("Repository", source)
     gone: dict[str, dict[str, list[CodeDeparture]]] = {}
     for departure in (CodeDeparture(**row) for row in departures):

@@ -1,0 +1,89 @@
+"""Findings about documents whose text stands in another source too: when it changes, one of them will be forgotten."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db.models import CharField, F, Func, Value
+
+from apps.collections.models import Document
+from apps.indexing.findings import Finder, Finding, Rows, register_finder
+from apps.indexing.statements import Fragment, fragment_of, union
+from apps.repos.models import RepositoryDocument
+
+if TYPE_CHECKING:
+    from apps.access.sources import Source
+    from apps.access.viewers import Viewer
+    from apps.indexing.findings import Lists
+
+DUPLICATE = "duplicate_document"
+LEAST_BYTES = 200
+"""Shorter texts are alike by chance, as in search."""
+MOST_PAIRS = 2000
+
+
+def register() -> None:
+    register_finder(Finder("duplicates", (DUPLICATE,), find, lists=lists))
+
+
+def lists(viewer: Viewer, source: Source) -> Lists:
+    """(id, path, label of another source, path there) of each document with a copy.
+
+    SECURITY: both sides come from what the viewer may read, so that nobody learns what a hidden source holds.
+    """
+    repositories: Any = RepositoryDocument.objects.visible_to(viewer).filter(size__gte=LEAST_BYTES)
+    collections: Any = Document.objects.visible_to(viewer).filter(size__gte=LEAST_BYTES)
+    digest = Func(F("content_hash"), Value("hex"), function="encode", output_field=CharField())
+    texts = union(
+        [
+            fragment_of(
+                repositories.values(
+                    of=F("repository_id"),
+                    label=F("repository__slug"),
+                    at=F("path"),
+                    document=F("id"),
+                    digest=F("content_hash"),
+                )
+            ),
+            fragment_of(
+                collections.values(
+                    of=F("collection_id"),
+                    label=F("collection__name"),
+                    at=F("source_key"),
+                    document=F("id"),
+                    digest=digest,
+                )
+            ),
+        ]
+    )
+    sql = f"""
+        WITH texts AS ({texts.sql}), own AS (SELECT * FROM texts WHERE of = %s)
+        SELECT own.document, own.at AS path, twin.label, twin.at AS place
+        FROM own JOIN texts twin ON twin.digest = own.digest AND twin.of <> own.of
+        ORDER BY own.at, twin.label, twin.at LIMIT {MOST_PAIRS}
+    """  # noqa: S608 - Django's SQL and a number
+    return (Fragment(sql, (*texts.params, source.pk)),)
+
+
+def find(viewer: Viewer, source: Source, rows: Rows) -> Iterator[Finding]:
+    """One finding for each document that stands in another readable source too."""
+    for (document, path), pairs in groupby(rows[0], key=_own):
+        first, *more = pairs
+        others = f" and in {len(more)} more place{'s' * (len(more) > 1)}" if more else ""
+        yield Finding(
+            DUPLICATE,
+            "info",
+            f"The same text stands in {first['label']}: {first['place']}{others}.",
+            path,
+            hint="Keep one of them, and link to it from where the other was.",
+            document_id=UUID(document),
+            fingerprint=hashlib.sha256(f"{DUPLICATE}\n{path}".encode("utf-8", "replace")).hexdigest()[:32],
+        )
+
+
+def _own(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["document"], row["path"]
