@@ -28,7 +28,7 @@ def lay_out(tree: Tree, body_line: int, last_line: int, length: int) -> tuple[li
     """Level, path and headings of the open sections, below the whole document."""
     line = lines[0]
     for number, following in zip(opening, lines[1:], strict=True):
-        level, text, anchor, *_ = headings[number]
+        level, text, anchor = headings[number][:3]
         while ancestors[-1][0] >= level:
             ancestors.pop()
         _, path, numbers = ancestors[-1]

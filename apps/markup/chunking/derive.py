@@ -141,7 +141,7 @@ class Derivation:
                 if kind in LINE_KINDS or (kind == "paragraph" and first < last and is_line_run(block, self._raw)):
                     mermaid = kind == "fence" and first in self._mermaid_lines
                     yield Region(kind, start, end, block is not top, mermaid)
-                else:
+                elif children:
                     stack += reversed(children)
 
     def region_at(self, byte: int) -> Region | None:
