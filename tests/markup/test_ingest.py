@@ -29,6 +29,7 @@ HOSTILE = {
     "letters": "部" * 200_000,
     "marks": "a" + "\u0301" * 500_000,
     "blanks": ("a" + " " * 1000) * 2000,
+    "paragraphs of blanks": "# H\n\n" + "\u00a0\n\n" * 60_000 + "word " * 2000 + "\n\n\u00a0\n",
     "many tables": "| a |\n|---|\n| b |\n\n" * 10_000,
 }
 NESTED = {
