@@ -38,6 +38,8 @@ class ReadStage:
         self.mirror = mirror
         self.limits = limits
         self.profile = profile
+        self.done = self.total = 0
+        """Files read so far, and to be read."""
 
     def work_off(self, plan: Plan) -> None:
         """Read in path order. Vanished documents that go on elsewhere leave ``plan.vanished``."""
@@ -48,8 +50,8 @@ class ReadStage:
         before = {move.taken.entry.raw_path: move.known for move in plan.moved if move.reread}
         finder = MoveFinder(plan.vanished)
         seen: set[bytes] = set()
-        done = 0
-        self.run.progress("read", 0, len(work))
+        self.total = len(work)
+        self.run.progress("read", 0, self.total)
         children = 2 if len(work) >= FILES_FOR_TWO and (os.cpu_count() or 1) > 1 else 1
         pool = ParserPool(self.limits, processes=children)
         with blob_reader(self.mirror) as blobs, pool, self.run.on_stop(pool.close):
@@ -58,8 +60,8 @@ class ReadStage:
                     seen.update(taken.entry.raw_path for taken in portion)
                     with collector_paused():
                         self._store(self._outcomes(portion, blobs, pool, before), finder)
-                    done += len(portion)
-                    self.run.progress("read", done, len(work))
+                    self.done += len(portion)
+                    self.run.progress("read", self.done, self.total)
         plan.vanished = finder.left
         for taken in work:
             if taken.entry.raw_path not in seen:
@@ -85,7 +87,8 @@ class ReadStage:
             else:
                 readable.append((taken, raw))
         outcomes: list[Outcome] = []
-        for taken, result in self._read(readable, pool):
+        for number, (taken, result) in enumerate(self._read(readable, pool)):
+            self.run.progress("read", self.done + number, self.total)  # a batch may take many seconds
             if isinstance(result, Skipped):
                 self.recorder.late_skip(taken, result.reason, result.message)
             elif isinstance(result, Failure):
