@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from django import template
+from django.conf import settings
+from django.urls import get_urlconf, reverse
 from django.utils import formats, timezone
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -96,6 +98,17 @@ _DRAWN = {
     )
     for name, shape in ICONS.items()
 }
+
+
+@register.simple_tag
+def address(name: str) -> str:
+    """``{% url %}`` of a page without arguments, looked up once: the frame of each page names a dozen."""
+    return _address(name, get_urlconf() or settings.ROOT_URLCONF)
+
+
+@functools.lru_cache(maxsize=256)
+def _address(name: str, urls: str) -> str:
+    return reverse(name, urlconf=urls)
 
 
 @register.simple_tag

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import Any
@@ -88,55 +88,64 @@ class Kept(template.Node):
 
 
 class KeptRows(template.Node):
-    """The pieces of all rows of a list, one after the other."""
+    """The pieces of all rows of a list, one after the other.
+
+    Attributes of the row and filters of theirs are the most of what lists show. They are read at once: to look for them
+    in all the ways that a template has takes longer than all else that is done with the row.
+    """
 
     def __init__(self, row: str, rows: FilterExpression, kept: Kept) -> None:
         self.row, self.rows, self.kept = row, rows, kept
         self.nodelist = kept.nodelist
-        self.readers = [_reader(value, row) for value in kept.values]
+        paths = [_attribute(value, row) for value in kept.values]
+        # Every instance has its module: it stands where no attribute does, and makes a list of a single one.
+        self.attributes = attrgetter(*[path or "__module__" for path in paths], "__module__")
+        self.resolved = [(place, kept.values[place]) for place, path in enumerate(paths) if not path]
+        self.filtered = [
+            (place, [function for function, _ in value.filters])
+            for place, value in enumerate(kept.values)
+            if paths[place] and value.filters
+        ]
 
     def render(self, context: Context) -> str:
-        readers, piece, language, drawn = self.readers, self.kept.piece, get_language(), []
+        piece, language, drawn = self.kept.piece, get_language(), []
         with context.push():
             for row in self.rows.resolve(context) or ():
                 context[self.row] = row
-                drawn.append(piece(context, language, [read(row, context) for read in readers]))
+                drawn.append(piece(context, language, self._values(row, context)))
         return "".join(drawn)
 
+    def _values(self, row: Any, context: Context) -> list[Any]:
+        try:
+            values = list(self.attributes(row)[:-1])
+        except AttributeError:  # a key of a dict, a place in a list, or nothing
+            return self._resolve(context)
+        for place, value in enumerate(values):
+            if callable(value):
+                if _is_left_alone(value):
+                    return self._resolve(context)
+                values[place] = value()
+        for place, filters in self.filtered:
+            for function in filters:
+                values[place] = function(values[place])
+        for place, expression in self.resolved:
+            values[place] = expression.resolve(context)
+        return values
 
-_Reader = Callable[[Any, Context], Any]
+    def _resolve(self, context: Context) -> list[Any]:
+        return [value.resolve(context) for value in self.kept.values]
+
+
 _FLAGS = ("expects_localtime", "is_safe", "needs_autoescape")
 
 
-def _reader(value: FilterExpression, row: str) -> _Reader:
-    """What resolves ``value`` for a row. Attributes of the row and filters of theirs are the most of what lists show;
-    to look for them in all the ways that a template has takes as long as all else that is done with the row.
-    """
-
-    def resolve(_: Any, context: Context) -> Any:
-        return value.resolve(context)
-
+def _attribute(value: FilterExpression, row: str) -> str:
+    """The attribute of the row that ``value`` is or is made from by plain filters; empty for any other expression."""
     first, *path = getattr(value.var, "lookups", None) or [""]
-    if first != row or not path:
-        return resolve
-    filters = [function for function, _ in value.filters]
-    if any(given for _, given in value.filters) or any(
-        getattr(function, flag, False) for function in filters for flag in _FLAGS
-    ):
-        return resolve
-    attribute = attrgetter(".".join(path))
+    plain = all(not given and not any(getattr(one, flag, False) for flag in _FLAGS) for one, given in value.filters)
+    return ".".join(path) if first == row and plain else ""
 
-    def read(row: Any, context: Context) -> Any:
-        try:
-            found = attribute(row)
-        except AttributeError:  # a key of a dict, a place in a list, or nothing
-            return value.resolve(context)
-        if callable(found):
-            if getattr(found, "alters_data", False) or getattr(found, "do_not_call_in_templates", False):
-                return value.resolve(context)
-            found = found()
-        for function in filters:
-            found = function(found)
-        return found
 
-    return read
+def _is_left_alone(found: Any) -> bool:
+    """What a template does not call."""
+    return bool(getattr(found, "alters_data", False) or getattr(found, "do_not_call_in_templates", False))
