@@ -19,7 +19,7 @@ from apps.collections.models import Asset, Collection, Document, DocumentLink, L
 from apps.markup.anchors import match_fragment, slugify
 from apps.markup.edge_types import EDGE_TYPES
 from apps.markup.links import KeyGroup, candidates
-from apps.markup.nearest import NearestNames
+from apps.markup.nearest import NearestFiles, NearestNames, foreign_ending
 from apps.markup.page_names import (
     LINES,
     SHOWN_CANDIDATES,
@@ -209,6 +209,8 @@ class Shelf:
         if self._suggestions > SUGGESTED_AT_MOST:
             return ""
         name = written.rstrip("/").rsplit("/", 1)[-1]
+        if foreign_ending(name):
+            return self._near_assets.find(name) or ""
         near = self._near_names.find(name)
         if near:
             return min(self._names.files[near])
@@ -218,6 +220,10 @@ class Shelf:
     @cached_property
     def _near_names(self) -> NearestNames:
         return NearestNames(self._names.files)
+
+    @cached_property
+    def _near_assets(self) -> NearestFiles:
+        return NearestFiles(self.assets)
 
     @cached_property
     def _near_titles(self) -> NearestNames:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
+PAGE_ENDINGS = frozenset({".md", ".mdx", ".markdown", ".rst", ".txt", ".html", ".htm"})
+"""A link to an HTML page may mean the document that it is made from."""
+_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
 ALIKE = 0.6
 COMPARED = 12
 """Names that share the most letter triples with what is sought; only these are compared letter by letter."""
@@ -41,6 +46,34 @@ class NearestNames:
             if ratio >= alike and ratio > best:
                 best, nearest = ratio, self._names[place]
         return nearest
+
+
+class NearestFiles:
+    """The same among file names of one ending: no page stands in for a picture, no picture for a script."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for path in paths:
+            name = posixpath.basename(path)
+            self._paths[foreign_ending(name)][name].append(path)
+        self._names: dict[str, NearestNames] = {}
+
+    def find(self, wanted: str) -> str | None:
+        """The first path of the file whose name is most alike, at least 60 %."""
+        ending = foreign_ending(wanted)
+        if ending not in self._paths:
+            return None
+        if ending not in self._names:
+            self._names[ending] = NearestNames(self._paths[ending])
+        near = self._names[ending].find(wanted)
+        return min(self._paths[ending][near]) if near else None
+
+
+def foreign_ending(name: str) -> str:
+    """The ending of a file name, in lower case, that no page has; empty where it may mean a page."""
+    ending = _ENDING.search(name)
+    found = ending.group().lower() if ending else ""
+    return "" if found in PAGE_ENDINGS else found
 
 
 def _triples(name: str) -> set[str]:

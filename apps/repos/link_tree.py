@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from apps.markup.anchors import match_fragment, slugify
 from apps.markup.edge_types import EDGE_TYPES
 from apps.markup.links import Candidates, KeyGroup, candidates
-from apps.markup.nearest import NearestNames
+from apps.markup.nearest import NearestFiles, NearestNames, foreign_ending
 from apps.markup.page_names import (
     LINES,
     SHOWN_CANDIDATES,
@@ -80,7 +80,7 @@ class LinkTree:
         self.git_url = git_url
         self._names: PageNames[Page] = PageNames()
         self._suggestions = 0
-        self._nearest: dict[str, str | None] = {}
+        self._nearest: dict[str, str] = {}
         for page in pages:
             self._names.learn(page.path, page)
 
@@ -201,9 +201,18 @@ class LinkTree:
             return ""
         name = written.rstrip("/").rsplit("/", 1)[-1]
         if name not in self._nearest:
-            self._nearest[name] = self._near_names.find(name)
-        near = self._nearest[name]
+            self._nearest[name] = self._nearest_path(name)
+        return self._nearest[name]
+
+    def _nearest_path(self, name: str) -> str:
+        if foreign_ending(name):
+            return self._near_files.find(name) or ""
+        near = self._near_names.find(name)
         return min(self._names.files[near]) if near else ""
+
+    @cached_property
+    def _near_files(self) -> NearestFiles:
+        return NearestFiles(self.paths)
 
     @cached_property
     def _near_names(self) -> NearestNames:

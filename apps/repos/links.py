@@ -22,7 +22,7 @@ from apps.repos.link_tree import BROKEN, EXTERNAL, LinkTree, Page, Resolution, W
 from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentLink, RepositoryFile
 from apps.repos.reading import LinkUse
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 _HALF = 32
 """Of ``linked_with``: characters that tell the sync; the others tell all that links could lead to."""
 WRITE_AT_ONCE = 5000

@@ -15,6 +15,7 @@ from apps.markup.chunking.structure import chunk_structure
 from apps.markup.chunking.units import Unit
 from apps.markup.chunking.word_window import chunk_words
 from apps.markup.decoding import decode
+from apps.markup.links import split_href
 from apps.markup.parsing import parse
 from apps.markup.values import (
     Chunk,
@@ -211,7 +212,7 @@ def _links(parsed: ParsedDocument) -> tuple[LinkUse, ...]:
         _add(
             found,
             LinkUse(
-                link_type="relative",
+                link_type="absolute" if split_href(asset.href)[0] == "absolute" else "relative",
                 href=clean_text(asset.href),
                 text=clean_text(asset.alt),
                 lines=(asset.line,),

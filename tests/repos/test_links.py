@@ -71,6 +71,34 @@ def test_repos_rule_9_1_files_and_folders_are_targets() -> None:
     assert lead(found, "../lib/", "docs/a.md")[:2] == ("resolved", "lib/README.md")
 
 
+@pytest.mark.parametrize(
+    ("href", "near"),
+    [
+        ("img/announcing.webp", "img/anouncing.webp"),  # not the page of that name
+        ("img/announcing.png", ""),
+        ("announcin.md", "docs/announcing.md"),
+        ("announcin.html", "docs/announcing.md"),
+        ("announcin", "docs/announcing.md"),
+        ("announcing.yml", ""),
+    ],
+)
+def test_repos_rule_9_1_what_is_suggested_is_of_the_same_kind(href: str, near: str) -> None:
+    found = tree("docs/announcing.md", "docs/a.md", others=("img/anouncing.webp",))
+    page = found.pages["docs/a.md"]
+    assert found.resolve(page, Written("relative", f"gone/{href}", "")).suggestion == near
+
+
+def test_repos_rule_9_1_pictures_of_other_hosts_are_no_broken_links(upstream: Any, portal: Any) -> None:
+    pictures = (
+        "![a](https://img.example/a.svg) <img src='//img.example/b.svg'> ![c](data:image/png;base64,AA==) ![d](d.png)"
+    )
+    upstream.commit({"README.md": f"# Kit\n\n{pictures}\n"})
+    repository, _ = portal.synced(upstream)
+    states = dict(RepositoryDocumentLink.objects.filter(document__repository=repository).values_list("href", "state"))
+    assert states["https://img.example/a.svg"] == states["//img.example/b.svg"] == "external"
+    assert [href for href, state in states.items() if state == "broken"] == ["d.png"]
+
+
 def test_repos_rule_9_1_own_host_counts_as_path() -> None:
     found = tree("docs/a.md", "docs/x.md", url="https://github.com/acme/api.git", anchors=("top",))
     href = "https://github.com/acme/api/blob/main/docs/x.md#top"
