@@ -9,6 +9,7 @@ from django.conf import settings
 
 from apps.repos.code.reading import CODE_VERSION
 from apps.repos.discovery import Filters, Kind
+from apps.repos.link_tree import RULES_VERSION
 from apps.repos.models import Repository, RepositoryDocument, RepositoryFile
 from apps.repos.plan import KnownDocument, KnownFile, Versions
 from apps.repos.reading import PARSER_VERSION
@@ -27,6 +28,7 @@ def digest_of(repository: Repository) -> str:
     parts = [
         versions_of(repository).label,
         CODE_VERSION,
+        RULES_VERSION,
         repository.git_url,
         repository.branch,
         repository.only,

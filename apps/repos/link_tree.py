@@ -25,6 +25,8 @@ from apps.markup.page_names import (
 )
 from apps.repos.hosts import own_path
 
+RULES_VERSION = 3
+"""Of what is told here of a link: when it is another, the next sync looks at all links again."""
 RESOLVED, ANCHOR_MISSING, ASSET, EXTERNAL, BROKEN = "resolved", "anchor missing", "asset", "external", "broken"
 
 

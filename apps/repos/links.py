@@ -18,11 +18,10 @@ from apps.indexing.copying import copy_values
 from apps.jobs.running import JobRun
 from apps.markup.page_names import SUGGESTED_AT_MOST
 from apps.repos.hosts import own_place
-from apps.repos.link_tree import BROKEN, EXTERNAL, LinkTree, Page, Resolution, Written
+from apps.repos.link_tree import BROKEN, EXTERNAL, RULES_VERSION, LinkTree, Page, Resolution, Written
 from apps.repos.models import Repository, RepositoryDocument, RepositoryDocumentLink, RepositoryFile
 from apps.repos.reading import LinkUse
 
-RULES_VERSION = 3
 _HALF = 32
 """Of ``linked_with``: characters that tell the sync; the others tell all that links could lead to."""
 WRITE_AT_ONCE = 5000

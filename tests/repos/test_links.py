@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from apps.access.errors import BadRequest, Invalid, NotFound
+from apps.repos import known, links
 from apps.repos.hosts import host_of, own_path
 from apps.repos.link_tree import LinkTree, Page, Written
 from apps.repos.models import RepositoryDocumentLink
@@ -235,6 +236,21 @@ def test_repos_rule_9_1_suggestions_pass_on_when_links_go(upstream: Any, portal:
         upstream.commit({"second.md": text})
         portal.sync(repository)
         assert portal.sync(repository, force=True).counters["links_changed"] == 0
+
+
+def test_new_rules_are_used_at_the_next_sync_of_the_same_commit(
+    upstream: Any, portal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream.commit({"a.md": "# A\n\n[x](gone.md)\n", "gonne.md": "# Gone\n"})
+    repository, _ = portal.synced(upstream)
+    RepositoryDocumentLink.objects.update(suggestion="of older rules")
+    portal.sync(repository)
+    assert RepositoryDocumentLink.objects.get().suggestion == "of older rules"
+    for room in (known, links):
+        monkeypatch.setattr(room, "RULES_VERSION", links.RULES_VERSION + 1)
+    job = portal.sync(repository)
+    assert RepositoryDocumentLink.objects.get().suggestion == "gonne.md"
+    assert job.counters["indexed_documents"] == 0
 
 
 def test_repos_fact_46_access_fact_39_reading_by_path(upstream: Any, portal: Any) -> None:
