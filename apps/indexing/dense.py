@@ -130,7 +130,8 @@ def statement(
 def _exact(
     scope: Scope, store: ChunkStore, profile: EmbeddingProfile, asked: str, limit: int, allowed: Allowed | None
 ) -> Fragment:
-    """Every allowed vector, by way of its chunk."""
+    """Every allowed vector, by way of its chunk. Of vectors that are equally far the same ones are taken however the
+    rows are read: those of the first hashes of text."""
     if allowed is not None:
         chunks = Fragment(f"SELECT ref, embed_hash FROM {allowed.names[store.name]}")  # noqa: S608
     else:
@@ -140,7 +141,7 @@ def _exact(
         "SELECT c.ref, v.embedding <=> %s::halfvec AS distance "  # noqa: S608
         "FROM unnest(%s::int[], %s::smallint[]) AS s(number, generation) "
         "JOIN indexing_vector v ON v.profile_id = %s AND v.number = s.number AND v.generation = s.generation "
-        f"JOIN ({chunks.sql}) c ON {_OWNED.format(v='v')} ORDER BY distance LIMIT %s",
+        f"JOIN ({chunks.sql}) c ON {_OWNED.format(v='v')} ORDER BY distance, v.hash, c.ref LIMIT %s",
         (asked, numbers, generations, profile.pk, *chunks.params, limit),
     )
 
@@ -153,8 +154,8 @@ def _nearest_first(scope: Scope, store: ChunkStore, profile: EmbeddingProfile, a
     return Fragment(
         "SELECT c.ref, v.distance FROM (SELECT v.hash, v.number, v.embedding <=> %s::halfvec AS distance "  # noqa: S608
         f"FROM indexing_vector v WHERE v.profile_id = %s AND v.number = ANY(%s::int[]) {generation} "
-        f"ORDER BY distance LIMIT %s) v CROSS JOIN LATERAL (SELECT c.ref FROM {store.table} c "
-        f"WHERE {_OWNED.format(v='v')} OFFSET 0) c ORDER BY v.distance LIMIT %s",
+        f"ORDER BY distance, v.hash LIMIT %s) v CROSS JOIN LATERAL (SELECT c.ref FROM {store.table} c "
+        f"WHERE {_OWNED.format(v='v')} OFFSET 0) c ORDER BY v.distance, v.hash, c.ref LIMIT %s",
         (asked, profile.pk, scope.numbers_of(store), *bound, SPARE * limit, limit),
     )
 
