@@ -29,6 +29,10 @@ WHOLE_SYMBOL_WEIGHT = 4.0
 """Of a symbol that the query, as a whole, names."""
 SPELLED_OUT_WEIGHT = 4.0
 """Of a row that holds the one token that the query is."""
+COMPLETE_WEIGHT = 2.0
+"""Of a row that holds all words of a query of few."""
+FEW_WORDS = 2
+ROUNDING = 1e-6
 LOOKED_AHEAD = 25
 
 
@@ -257,6 +261,7 @@ def _places(streams: Streams, pool: _Pool, index: Mapping[int, int], ties: Ties)
         worth = np.full(len(ranked), weights[name])
         if name == "lexical":
             backing = backing_of(pool.rarity[ranked])
+            worth[_complete(streams, pool, ranked)] = COMPLETE_WEIGHT
             worth[_spelled_out(streams, pool, ranked)] = SPELLED_OUT_WEIGHT
         if len(ranked):
             places.agreed += Place(1, weights[name]).share
@@ -272,6 +277,20 @@ def _places(streams: Streams, pool: _Pool, index: Mapping[int, int], ties: Ties)
         ranks, shares, evidences = zip(*rows.values(), strict=True)
         places.add(last, np.array(list(rows)), np.array(ranks), np.array(shares), np.array(evidences))
     return places
+
+
+def _complete(streams: Streams, pool: _Pool, ranked: NDArray[np.int64]) -> list[int]:
+    """Places in ``ranked`` of the rows that hold every word of a question of one or two. Vectors always find something
+    near so short a text; who types it means the words. Where they name a document, the name decides."""
+    lexical, units = streams.lexical, streams.terms.units
+    words = [unit for unit in streams.terms.asked if not units[unit].whole]
+    if lexical is None or streams.block != "docs" or streams.names.drops_side or not 0 < len(words) <= FEW_WORDS:
+        return []
+    if not all(map(lexical.df.get, words)):
+        return []
+    every = sum(lexical.idf[unit] for unit in words)
+    found: list[int] = np.flatnonzero(pool.rarity[ranked] >= every - ROUNDING).tolist()
+    return found
 
 
 def _spelled_out(streams: Streams, pool: _Pool, ranked: NDArray[np.int64]) -> list[int]:

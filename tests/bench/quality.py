@@ -28,6 +28,7 @@ from apps.indexing.models import IndexedSource
 from apps.indexing.questions import ask
 from apps.indexing.serving import configured_profile
 from apps.retrieval.fusion import Place
+from apps.retrieval.ordering import COMPLETE_WEIGHT, FEW_WORDS, ROUNDING
 from apps.retrieval.standings import Places, Standings, backing_of
 from tests.indexing import shelf
 from tests.indexing.conftest import _shelf_tables, shelves  # noqa: F401 - the fixtures
@@ -137,7 +138,7 @@ class Loaded:
                 held = np.array([self.rarity[query].get(ref, 0.0) for ref, _ in stream[query]])
                 backing = backing_of(held) if name == "lexical" else 1.0
                 if name != "name" and len(weights):
-                    places.agreed += Place(1, weights[0]).share
+                    places.agreed += Place(1, 1.0 if name == "lexical" else weights[0]).share
                 places.add(name, ranked_rows, ranks, weights, weights, backing)  # type: ignore[arg-type]
             documents: dict[str, int] = {}
             owners = [
@@ -186,9 +187,13 @@ def test_quality(name, shelves):  # noqa: F811
         question = ask(text, scope.languages)
         result = lexical.search(scope, question)
         ranked = sorted(result.hits, key=lambda hit: (-hit.score, hit.ref))[:300]
-        by_words[query] = [(hit.ref, 1.0) for hit in ranked]
         refs = [hit.ref for hit in ranked]
         loaded.rarity[query] = dict(zip(refs, result.rarity(refs).tolist(), strict=True))
+        words = [unit for unit in question.asked if not question.units[unit].whole]
+        every = float("inf")  # that a row must hold to weigh more, as in the product
+        if loaded.store.block == "docs" and 0 < len(words) <= FEW_WORDS and all(map(result.df.get, words)):
+            every = sum(result.idf[unit] for unit in words) - ROUNDING
+        by_words[query] = [(ref, COMPLETE_WEIGHT if loaded.rarity[query][ref] >= every else 1.0) for ref in refs]
         rows = names.search(scope, question).rows if loaded.store.block == "docs" else ()
         by_name[query] = [(row.ref, row.weight) for row in rows if row.ref is not None]
     print(f"{1000 * (time.process_time() - started) / len(loaded.queries):.1f} ms of our CPU a query")

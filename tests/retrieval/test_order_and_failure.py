@@ -48,6 +48,17 @@ def test_a_version_that_one_document_holds_is_first_whatever_is_near(fill: Fill,
         assert keys(asking(query))[0] == "held.md"
 
 
+def test_the_one_document_with_the_word_is_first_whatever_is_near(fill: Fill, asking: Ask) -> None:
+    near = "# Of\n\nof the\n\n" + "".join(f"## Of {n}\n\nof the of the of the {'the ' * 300}\n\n" for n in range(4))
+    fill({"near.md": near})
+    held = f"# Animals\n\nA quagga and an okapi. {'Words about other things. ' * 80}"
+    fill({"held.md": held}, embed=False)  # so new that meaning does not know it yet
+    for query in ("of the quagga", "the quagga of the okapi"):
+        answer = asking(query)
+        assert keys(answer)[0] == "held.md"
+        assert "near.md" in keys(answer)
+
+
 def test_retrieval_fact_45_the_nearest_heading_is_the_section(fill: Fill, asking: Ask) -> None:
     filler = "Words of the middle that say little. " * 60
     text = f"# Birds\n\n{filler}\n\n## Waders\n\n{filler}\n\n### Herons\n\nThe bittern booms.\n\n{filler}\n"
