@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Exists, F, OuterRef
+from django.db.models import F, Q
 
 from apps.collections.models import Collection, Document, DocumentLink, LinkState
 from apps.collections.page_body import reason_words
-from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning, orphans, told_of
+from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning, orphans, told_of, unlinked
 from apps.indexing.findings import Finder, Finding, Rows, register_finder
 
 if TYPE_CHECKING:
@@ -26,13 +26,9 @@ def register() -> None:
 
 def lists(viewer: Viewer, source: Source) -> Lists:
     """Pages that nothing leads to."""
-    linked: Any = DocumentLink.objects.filter(target_document__isnull=False)
-    unlinked = Document.objects.visible_to(viewer).filter(
-        ~Exists(linked.filter(target_document=OuterRef("pk")).exclude(document=OuterRef("pk"))),
-        Exists(linked.filter(collection=source.pk)),
-        collection=source.pk,
-    )
-    return (unlinked.order_by("source_key").values("id", path=F("source_key")),)
+    documents = Document.objects.visible_to(viewer).filter(collection=source.pk)
+    alone = unlinked(documents, DocumentLink.objects.all(), Q(collection=source.pk))
+    return (alone.order_by("source_key").values("id", path=F("source_key")),)
 
 
 def find(viewer: Viewer, source: Source, rows: Rows) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, Q, QuerySet, TextField, Value, When
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, TextField, Value, When
 
 from apps.indexing.findings import Finding, Patch, Severity
 
@@ -80,6 +80,14 @@ class BrokenLink:
     line_text: str = ""
 
 
+def unlinked(documents: QuerySet[Any], links: QuerySet[Any], own: Q) -> QuerySet[Any]:
+    """Those of ``documents`` that no link of another document leads to; none where no link that is ``own`` to their
+    source leads to a document, for then links are not how it is read."""
+    leading = links.filter(target_document__isnull=False)
+    to_it = leading.filter(target_document=OuterRef("pk")).exclude(document=OuterRef("pk"))
+    return documents.filter(~Exists(to_it), Exists(leading.filter(own)))
+
+
 def told_of(documents: QuerySet[Any], linking: Collection[UUID], path: str) -> QuerySet[Any, Any]:
     """(id, path, parse warnings, text) of the documents that have something to tell, by path; the text is that of
     ``linking``, whose links lead nowhere, and empty for the others."""
@@ -110,7 +118,7 @@ def of_warning(row: Mapping[str, Any], path: str, document_id: UUID) -> Finding:
         column,
         hint,
         document_id,
-        _fingerprint(rule, path, code),
+        fingerprint_of(rule, path, code),
     )
 
 
@@ -141,7 +149,7 @@ def of_link(link: BrokenLink) -> Finding:
         column or None,
         hint,
         link.document_id,
-        _fingerprint(rule, link.path, link.href),
+        fingerprint_of(rule, link.path, link.href),
         patch,
     )
 
@@ -161,7 +169,7 @@ def orphans(unlinked: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
             path,
             hint="Link it where readers will look for it, or delete it.",
             document_id=UUID(str(row["id"])),
-            fingerprint=_fingerprint(ORPHAN, path),
+            fingerprint=fingerprint_of(ORPHAN, path),
         )
 
 
@@ -178,5 +186,6 @@ def _target(link: BrokenLink) -> str:
     return posixpath.relpath(to, posixpath.dirname(link.path) or ".") + hash_ + fragment
 
 
-def _fingerprint(*parts: str) -> str:
+def fingerprint_of(*parts: str) -> str:
+    """What a finding is known by from one look to the next, 32 characters: its rule first, then what it is about."""
     return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:32]

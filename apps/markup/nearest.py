@@ -8,7 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
-PAGE_ENDINGS = frozenset({".md", ".mdx", ".markdown", ".rst", ".txt", ".html", ".htm"})
+from apps.markup.links import DOCUMENT_ENDINGS
+
+PAGE_ENDINGS = frozenset({*DOCUMENT_ENDINGS, ".html", ".htm"})
 """A link to an HTML page may mean the document that it is made from."""
 _ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
 ALIKE = 0.6

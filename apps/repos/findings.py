@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, Q
 
-from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning, orphans, told_among
+from apps.indexing.document_findings import RULES, BrokenLink, of_link, of_warning, orphans, told_among, unlinked
 from apps.indexing.findings import Finder, Finding, Rows, register_finder
 from apps.repos.discovery import Kind
 from apps.repos.models import (
@@ -41,26 +41,19 @@ def lists(viewer: Viewer, source: Source) -> Lists:
         repository=source.pk, document__isnull=False
     )
     documents = RepositoryDocument.objects.visible_to(viewer).filter(repository=source.pk)
-    linked: Any = RepositoryDocumentLink.objects.filter(target_document__isnull=False)
+    alone = unlinked(documents, RepositoryDocumentLink.objects.all(), Q(repository=source.pk))
     named: Any = CodeDocumentLink.objects.filter(target_document=OuterRef("pk"))
     return (
         own.in_order().values(*_LINK, "document_id", place=F("document__path")),
         moves.values("path", now=F("document__path")),
         told_among(documents, own.values("document_id")).order_by("path").values("id", "path", "warnings", "told"),
-        documents.filter(
-            ~Exists(linked.filter(target_document=OuterRef("pk")).exclude(document=OuterRef("pk"))),
-            ~Exists(named),
-            Exists(linked.filter(repository=source.pk)),
-            kind=Kind.REPO_DOC,
-        )
-        .order_by("path")
-        .values("id", "path"),
+        alone.filter(~Exists(named), kind=Kind.REPO_DOC).order_by("path").values("id", "path"),
     )
 
 
 def find(viewer: Viewer, source: Source, rows: Rows) -> Iterator[Finding]:
     """Findings in the reader's scope; what a link leads to stays within its repository, so nothing hidden shows."""
-    links, redirects, told, unlinked = rows
+    links, redirects, told, led_to_by_none = rows
     moved = {row["path"]: row["now"] for row in redirects}
     texts: dict[UUID, str] = {}
     for one in told:
@@ -69,7 +62,7 @@ def find(viewer: Viewer, source: Source, rows: Rows) -> Iterator[Finding]:
         for warning in one["warnings"]:
             yield of_warning(warning, one["path"], pk)
     yield from _links(links, texts, moved)
-    yield from orphans(unlinked)
+    yield from orphans(led_to_by_none)
 
 
 _LINK = ("href", "path", "lines", "state", "candidates", "suggestion")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from uuid import UUID
 from django.db.models import CharField, F, Func, Value
 
 from apps.collections.models import Document
+from apps.indexing.document_findings import fingerprint_of
 from apps.indexing.findings import Finder, Finding, Rows, register_finder
 from apps.indexing.statements import Fragment, fragment_of, union
 from apps.repos.models import RepositoryDocument
@@ -35,29 +35,13 @@ def lists(viewer: Viewer, source: Source) -> Lists:
 
     SECURITY: both sides come from what the viewer may read, so that nobody learns what a hidden source holds.
     """
-    repositories: Any = RepositoryDocument.objects.visible_to(viewer).filter(size__gte=LEAST_BYTES)
-    collections: Any = Document.objects.visible_to(viewer).filter(size__gte=LEAST_BYTES)
+    of_repositories = RepositoryDocument.objects.visible_to(viewer)
+    of_collections = Document.objects.visible_to(viewer)
     digest = Func(F("content_hash"), Value("hex"), function="encode", output_field=CharField())
     texts = union(
         [
-            fragment_of(
-                repositories.values(
-                    of=F("repository_id"),
-                    label=F("repository__slug"),
-                    at=F("path"),
-                    document=F("id"),
-                    digest=F("content_hash"),
-                )
-            ),
-            fragment_of(
-                collections.values(
-                    of=F("collection_id"),
-                    label=F("collection__name"),
-                    at=F("source_key"),
-                    document=F("id"),
-                    digest=digest,
-                )
-            ),
+            _texts(of_repositories, "repository_id", "repository__slug", "path", F("content_hash")),
+            _texts(of_collections, "collection_id", "collection__name", "source_key", digest),
         ]
     )
     sql = f"""
@@ -67,6 +51,11 @@ def lists(viewer: Viewer, source: Source) -> Lists:
         ORDER BY own.at, twin.label, twin.at LIMIT {MOST_PAIRS}
     """  # noqa: S608 - Django's SQL and a number
     return (Fragment(sql, (*texts.params, source.pk)),)
+
+
+def _texts(documents: Any, source: str, label: str, place: str, digest: Any) -> Fragment:
+    names = {"of": F(source), "label": F(label), "at": F(place), "document": F("id"), "digest": digest}
+    return fragment_of(documents.filter(size__gte=LEAST_BYTES).values(**names))
 
 
 def find(viewer: Viewer, source: Source, rows: Rows) -> Iterator[Finding]:
@@ -81,7 +70,7 @@ def find(viewer: Viewer, source: Source, rows: Rows) -> Iterator[Finding]:
             path,
             hint="Keep one of them, and link to it from where the other was.",
             document_id=UUID(document),
-            fingerprint=hashlib.sha256(f"{DUPLICATE}\n{path}".encode("utf-8", "replace")).hexdigest()[:32],
+            fingerprint=fingerprint_of(DUPLICATE, path),
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
-from apps.retrieval.fusion import Place, Standing, factor_of
+from apps.retrieval.fusion import Standing, factor_of
 from apps.retrieval.reranking import reranked
 from apps.retrieval.rows import Rows, tie_break
 from apps.retrieval.shelf_reading import Wanted, candidates_of, shelves_of
@@ -21,6 +21,8 @@ from apps.retrieval.values import StreamName
 from apps.symbols.names import joined
 
 if TYPE_CHECKING:
+    from apps.indexing.lexical import LexicalResult
+    from apps.indexing.questions import Question as Terms
     from apps.retrieval.shelf_values import Candidate
     from apps.retrieval.shelf_values import Found as Winner
     from apps.retrieval.streams import Streams
@@ -263,9 +265,7 @@ def _places(streams: Streams, pool: _Pool, index: Mapping[int, int], ties: Ties)
             backing = backing_of(pool.rarity[ranked])
             worth[_complete(streams, pool, ranked)] = COMPLETE_WEIGHT
             worth[_spelled_out(streams, pool, ranked)] = SPELLED_OUT_WEIGHT
-        if len(ranked):
-            places.agreed += Place(1, weights[name]).share
-        places.add(name, ranked, np.arange(1, len(ranked) + 1), worth, column[ranked], backing)
+        places.add(name, ranked, np.arange(1, len(ranked) + 1), worth, column[ranked], backing, weights[name])
     last: StreamName = "symbol" if streams.block == "code" else "name"
     rows: dict[int, tuple[int, float, float]] = {}
     rank = 0
@@ -280,17 +280,22 @@ def _places(streams: Streams, pool: _Pool, index: Mapping[int, int], ties: Ties)
 
 
 def _complete(streams: Streams, pool: _Pool, ranked: NDArray[np.int64]) -> list[int]:
-    """Places in ``ranked`` of the rows that hold every word of a question of one or two. Vectors always find something
-    near so short a text; who types it means the words. Where they name a document, the name decides."""
-    lexical, units = streams.lexical, streams.terms.units
-    words = [unit for unit in streams.terms.asked if not units[unit].whole]
-    if lexical is None or streams.block != "docs" or streams.names.drops_side or not 0 < len(words) <= FEW_WORDS:
+    """Places in ``ranked`` of the rows that hold every word of a short question. Where its words name a document, the
+    name decides."""
+    if streams.lexical is None or streams.block != "docs" or streams.names.drops_side:
         return []
-    if not all(map(lexical.df.get, words)):
-        return []
-    every = sum(lexical.idf[unit] for unit in words)
-    found: list[int] = np.flatnonzero(pool.rarity[ranked] >= every - ROUNDING).tolist()
+    every = rarity_of_all(streams.terms, streams.lexical)
+    found: list[int] = np.flatnonzero(pool.rarity[ranked] >= every).tolist()
     return found
+
+
+def rarity_of_all(terms: Terms, lexical: LexicalResult) -> float:
+    """The rarity of a row that holds every word of a question of one or two: vectors always find something near so
+    short a text, while who types it means the words. Out of reach for longer ones, and where a word occurs nowhere."""
+    words = [unit for unit in terms.asked if not terms.units[unit].whole]
+    if not 0 < len(words) <= FEW_WORDS or not all(map(lexical.df.get, words)):
+        return float("inf")
+    return sum(lexical.idf[unit] for unit in words) - ROUNDING
 
 
 def _spelled_out(streams: Streams, pool: _Pool, ranked: NDArray[np.int64]) -> list[int]:

@@ -80,14 +80,18 @@ class Places(Mapping[int, "dict[StreamName, tuple[Place, float]]"]):
         weights: NDArray[np.float64],
         scores: NDArray[np.float64],
         backing: NDArray[np.float64] | float = 1.0,
+        agreed: float = 0.0,
     ) -> None:
-        """A stream's rows. ``backing``: how far each of them speaks for its page."""
+        """A stream's rows. ``backing``: how far each of them speaks for its page. ``agreed``: what the first place of
+        words or meaning weighs by itself, whatever row stands there."""
         columns = (np.zeros(len(self.index), np.int64), np.zeros(len(self.index)), np.zeros(len(self.index)))
         for column, values in zip(columns, (ranks, weights, scores), strict=True):
             column[rows] = values
         self._streams[name] = columns
         shares = weights / (settings.COGRAPH.retrieval.rank_offset + ranks)
         self.sums[rows] += shares
+        if len(rows):
+            self.agreed += Place(1, agreed).share
         self.votes[rows] += shares * backing
 
     @property

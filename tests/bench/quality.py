@@ -27,8 +27,7 @@ from apps.indexing.embedding import local
 from apps.indexing.models import IndexedSource
 from apps.indexing.questions import ask
 from apps.indexing.serving import configured_profile
-from apps.retrieval.fusion import Place
-from apps.retrieval.ordering import COMPLETE_WEIGHT, FEW_WORDS, ROUNDING
+from apps.retrieval.ordering import COMPLETE_WEIGHT, rarity_of_all
 from apps.retrieval.standings import Places, Standings, backing_of
 from tests.indexing import shelf
 from tests.indexing.conftest import _shelf_tables, shelves  # noqa: F401 - the fixtures
@@ -124,22 +123,21 @@ class Loaded:
             found[f"{mode} {level}"] = sum(scores) / len(scores)
         return found
 
-    def ranked(self, mode: str, streams: list[dict[str, list[tuple[int, float]]]]) -> dict[str, float]:
+    def ranked(self, mode: str, streams: dict[str, dict[str, list[tuple[int, float]]]]) -> dict[str, float]:
         """Streams of (ref, weight), best first, fused and boosted as in the product, then measured."""
         found = {}
         for query in self.queries:
-            rows = list(dict.fromkeys(ref for stream in streams for ref, _ in stream[query]))
+            rows = list(dict.fromkeys(ref for stream in streams.values() for ref, _ in stream[query]))
             index = {ref: row for row, ref in enumerate(rows)}
             places = Places(index)
-            for name, stream in zip(("lexical", "dense", "name"), streams, strict=False):
+            for name, stream in streams.items():
                 ranked_rows = np.array([index[ref] for ref, _ in stream[query]], np.int64)
                 weights = np.array([weight for _, weight in stream[query]], np.float64)
                 ranks = np.arange(1, len(weights) + 1)
                 held = np.array([self.rarity[query].get(ref, 0.0) for ref, _ in stream[query]])
                 backing = backing_of(held) if name == "lexical" else 1.0
-                if name != "name" and len(weights):
-                    places.agreed += Place(1, 1.0 if name == "lexical" else weights[0]).share
-                places.add(name, ranked_rows, ranks, weights, weights, backing)  # type: ignore[arg-type]
+                agreed = {"lexical": 1.0, "dense": weights.max(initial=0.0)}.get(name, 0.0)
+                places.add(name, ranked_rows, ranks, weights, weights, backing, agreed)  # type: ignore[arg-type]
             documents: dict[str, int] = {}
             owners = [
                 documents.setdefault(self.by_ref[ref].get("path") or self.by_ref[ref]["_id"], len(documents))
@@ -189,10 +187,7 @@ def test_quality(name, shelves):  # noqa: F811
         ranked = sorted(result.hits, key=lambda hit: (-hit.score, hit.ref))[:300]
         refs = [hit.ref for hit in ranked]
         loaded.rarity[query] = dict(zip(refs, result.rarity(refs).tolist(), strict=True))
-        words = [unit for unit in question.asked if not question.units[unit].whole]
-        every = float("inf")  # that a row must hold to weigh more, as in the product
-        if loaded.store.block == "docs" and 0 < len(words) <= FEW_WORDS and all(map(result.df.get, words)):
-            every = sum(result.idf[unit] for unit in words) - ROUNDING
+        every = rarity_of_all(question, result) if loaded.store.block == "docs" else float("inf")
         by_words[query] = [(ref, COMPLETE_WEIGHT if loaded.rarity[query][ref] >= every else 1.0) for ref in refs]
         rows = names.search(scope, question).rows if loaded.store.block == "docs" else ()
         by_name[query] = [(row.ref, row.weight) for row in rows if row.ref is not None]
@@ -200,8 +195,8 @@ def test_quality(name, shelves):  # noqa: F811
     plain = {query: [ref for ref, _ in rows] for query, rows in by_words.items()}
     numbers = {
         **{f"stream {key}": value for key, value in loaded.measure("lexical", plain).items()},
-        **{f"no names {key}": value for key, value in loaded.ranked("lexical", [by_words]).items()},
-        **loaded.ranked("lexical", [by_words, by_name]),
+        **{f"no names {key}": value for key, value in loaded.ranked("lexical", {"lexical": by_words}).items()},
+        **loaded.ranked("lexical", {"lexical": by_words, "name": by_name}),
     }
     if "BENCH_WORDS_ONLY" not in os.environ:
         embedder = local.MiniLm()
@@ -211,10 +206,11 @@ def test_quality(name, shelves):  # noqa: F811
             query: [(hit.ref, profile.weight) for hit in dense.search(scope, profile, embedder.query(text))]
             for query, text in loaded.queries.items()
         }
+        both = {"lexical": by_words, "dense": by_meaning}
         plain = {query: [ref for ref, _ in rows] for query, rows in by_meaning.items()}
         numbers |= {f"stream {key}": value for key, value in loaded.measure("dense", plain).items()}
-        numbers |= {f"no names {key}": value for key, value in loaded.ranked("hybrid", [by_words, by_meaning]).items()}
-        numbers |= loaded.ranked("hybrid", [by_words, by_meaning, by_name])
+        numbers |= {f"no names {key}": value for key, value in loaded.ranked("hybrid", both).items()}
+        numbers |= loaded.ranked("hybrid", {**both, "name": by_name})
     failed = []
     for measure, value in numbers.items():
         gate = GATES[name].get(measure)
