@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -64,12 +62,9 @@ class Kept(template.Node):
         self.pieces: dict[tuple[Any, ...], str] = {}
 
     def render(self, context: Context) -> str:
-        return self.piece(context, get_language(), [value.resolve(context) for value in self.values])
-
-    def piece(self, context: Context, language: str | None, values: Sequence[Any]) -> str:
-        """The piece for ``values``, drawn unless it was before."""
+        values = [value.resolve(context) for value in self.values]
         # Types are in the key because 1 is True, and because text that was marked as safe equals the same unmarked.
-        key = (language, context.autoescape, *values, *map(type, values))
+        key = (get_language(), context.autoescape, *values, *map(type, values))
         found = self.pieces.get(key)
         if found is None:
             found = self._draw(context, values)
@@ -78,7 +73,7 @@ class Kept(template.Node):
             self.pieces[key] = found
         return found
 
-    def _draw(self, context: Context, values: Sequence[Any]) -> str:
+    def _draw(self, context: Context, values: list[Any]) -> str:
         for name, value in zip(self.names, values, strict=True):
             if not _PLAIN.intersection(type(value).__mro__):
                 raise TypeError(f"{name} is a {type(value).__name__}, whose looks its equality may not tell")
@@ -88,64 +83,16 @@ class Kept(template.Node):
 
 
 class KeptRows(template.Node):
-    """The pieces of all rows of a list, one after the other.
-
-    Attributes of the row and filters of theirs are the most of what lists show. They are read at once: to look for them
-    in all the ways that a template has takes longer than all else that is done with the row.
-    """
+    """The pieces of all rows of a list, one after the other."""
 
     def __init__(self, row: str, rows: FilterExpression, kept: Kept) -> None:
         self.row, self.rows, self.kept = row, rows, kept
         self.nodelist = kept.nodelist
-        paths = [_attribute(value, row) for value in kept.values]
-        # Every instance has its module: it stands where no attribute does, and makes a list of a single one.
-        self.attributes = attrgetter(*[path or "__module__" for path in paths], "__module__")
-        self.resolved = [(place, kept.values[place]) for place, path in enumerate(paths) if not path]
-        self.filtered = [
-            (place, [function for function, _ in value.filters])
-            for place, value in enumerate(kept.values)
-            if paths[place] and value.filters
-        ]
 
     def render(self, context: Context) -> str:
-        piece, language, drawn = self.kept.piece, get_language(), []
+        drawn = []
         with context.push():
             for row in self.rows.resolve(context) or ():
                 context[self.row] = row
-                drawn.append(piece(context, language, self._values(row, context)))
+                drawn.append(self.kept.render(context))
         return "".join(drawn)
-
-    def _values(self, row: Any, context: Context) -> list[Any]:
-        try:
-            values = list(self.attributes(row)[:-1])
-        except AttributeError:  # a key of a dict, a place in a list, or nothing
-            return self._resolve(context)
-        for place, value in enumerate(values):
-            if callable(value):
-                if _is_left_alone(value):
-                    return self._resolve(context)
-                values[place] = value()
-        for place, filters in self.filtered:
-            for function in filters:
-                values[place] = function(values[place])
-        for place, expression in self.resolved:
-            values[place] = expression.resolve(context)
-        return values
-
-    def _resolve(self, context: Context) -> list[Any]:
-        return [value.resolve(context) for value in self.kept.values]
-
-
-_FLAGS = ("expects_localtime", "is_safe", "needs_autoescape")
-
-
-def _attribute(value: FilterExpression, row: str) -> str:
-    """The attribute of the row that ``value`` is or is made from by plain filters; empty for any other expression."""
-    first, *path = getattr(value.var, "lookups", None) or [""]
-    plain = all(not given and not any(getattr(one, flag, False) for flag in _FLAGS) for one, given in value.filters)
-    return ".".join(path) if first == row and plain else ""
-
-
-def _is_left_alone(found: Any) -> bool:
-    """What a template does not call."""
-    return bool(getattr(found, "alters_data", False) or getattr(found, "do_not_call_in_templates", False))
