@@ -9,8 +9,6 @@ because they cost minutes. Each set becomes a source of its own in real tables.
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
 import os
 import tempfile
@@ -29,6 +27,7 @@ from apps.indexing.questions import ask
 from apps.indexing.serving import configured_profile
 from apps.retrieval.ordering import COMPLETE_WEIGHT, rarity_of_all
 from apps.retrieval.standings import Places, Standings, backing_of
+from tests.bench.sets import folder, lines
 from tests.indexing import shelf
 from tests.indexing.conftest import _shelf_tables, shelves  # noqa: F401 - the fixtures
 from tests.indexing.shelf import CODE, STORE, Paper, as_text, cut
@@ -38,16 +37,6 @@ GATES = {
     "scifact": {"lexical chunk": 0.69, "hybrid chunk": 0.70},
     "cosqa": {"lexical chunk": 0.40, "hybrid chunk": 0.53},
 }
-
-
-def folder() -> Path:
-    beside = Path(__file__).resolve().parents[3] / "shared" / "bench"
-    return Path(os.environ.get("BENCH_FOLDER", beside))
-
-
-def lines(path: Path) -> list[dict]:
-    raw = path.read_bytes()
-    return [json.loads(line) for line in (gzip.decompress(raw) if path.suffix == ".gz" else raw).splitlines()]
 
 
 def judgements(path: Path) -> dict[str, dict[str, int]]:

@@ -6,7 +6,7 @@ and the answers a second over HTTP (`performance.md` 10, 12, 14; `retrieval.md` 
 With a folder, the data stays there and the next run only measures.
 
 CPU milliseconds (`performance.md` 1): of the database backend by schedstat and of this process by getrusage. Vectors
-come from the hashing embedder, so that what is measured is the search and not a model.
+lie around those of real texts (`meanings.py`), and no model is asked, so that what is measured is the search.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ QUERIES_A_SET = 3
 BATCH_DOCUMENTS = 200
 HTTP_SECONDS = 3
 COLLECTIONS = 5
-DIMENSION = 384
-"""Of the vectors: that of the default model."""
 
 
 def main(*sizes: int, keep: str = "") -> None:
@@ -50,10 +48,11 @@ def prepare(number: int) -> object:
     from django.conf import settings
 
     from apps.access.models import User
+    from tests.bench import meanings
 
     settings.COGRAPH = dataclasses.replace(
         settings.COGRAPH,
-        embedding=dataclasses.replace(settings.COGRAPH.embedding, backend=HASHING, dimension=DIMENSION),
+        embedding=dataclasses.replace(settings.COGRAPH.embedding, backend=meanings.PATH),
     )
     return User.objects.filter(username="bench").first() or fill(number)
 
@@ -80,9 +79,6 @@ def _measure(number: int) -> None:
     print(f"  over its own statements: {python_over_sql(viewer, queries):.2f} ms for {LIMIT} hits")
     print(f"  statements: {max(len(statements_of(viewer, query)) for query in queries)}")
     print(f"  HTTP, two clients: {http(viewer, queries):.2f} of the queries a second of the bare statements")
-
-
-HASHING = "apps.indexing.embedding.hashing.Hashing"
 
 
 def fill(number: int) -> object:
@@ -126,7 +122,7 @@ def fill(number: int) -> object:
         embedding.request(collection)
     drain()
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")  # what autovacuum does in a deployment
+        cursor.execute("VACUUM ANALYZE")  # what autovacuum does in a deployment
     return owner
 
 
