@@ -22,7 +22,7 @@ from apps.collections.querysets import (
     LinkQuerySet,
     UploadChild,
 )
-from apps.indexing.models import Chunk
+from apps.indexing.models import KEYS, Chunk
 from apps.markup.values import CharacterBudget
 
 JsonObject = dict[str, object]
@@ -211,7 +211,7 @@ class DocumentVersion(models.Model):
 
 class DocumentChunk(Chunk):
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="+")
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks")
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks", db_index=False)
 
     objects = ChildOfCollection.as_manager()
 
@@ -220,7 +220,7 @@ class DocumentChunk(Chunk):
         ordering = ["document", "chunk_index"]
         indexes = [
             *Chunk.Meta.indexes,
-            models.Index(fields=["document", "chunk_index"], name="md_chunks_in_order"),
+            models.Index(fields=["document", "chunk_index"], include=KEYS, name="md_chunks_in_order"),
         ]
 
     def get_absolute_url(self) -> str:

@@ -90,12 +90,13 @@ def choose(scope: Scope, profile: EmbeddingProfile, limit: int) -> Look:
     if scope.conditions:
         allowed = 0
         for store in scope.stores:
-            allowed += scope.chunks_of(store).values("pk")[: EXACT_LIMIT + 1 - allowed].count()
+            # Without the order of the model, which would sort all of them first.
+            allowed += scope.chunks_of(store).order_by().values("ref")[: EXACT_LIMIT + 1 - allowed].count()
             if allowed > EXACT_LIMIT:
                 break
         if allowed <= EXACT_LIMIT:
             return Look(exact=True)
-    return Look(exact=False, ef_search=min(1000, max(MIN_EF_SEARCH, 2 * limit)))
+    return Look(exact=False, ef_search=min(1000, max(MIN_EF_SEARCH, limit)))
 
 
 def statement(
@@ -182,10 +183,10 @@ _OWNED = (
 
 def _chunks(scope: Scope, store: ChunkStore) -> Fragment:
     """Chunks that conditions leave. Access is on the vector's own source number, so the index of a store is enough."""
-    rows: Any = store.model._default_manager.all()
     condition = scope.conditions.get(store.name)
-    if condition is not None:
-        rows = rows.filter(condition)
+    if condition is None:
+        return Fragment(f"SELECT ref, embed_hash FROM {store.table}")  # noqa: S608
+    rows: Any = store.model._default_manager.filter(condition)
     return fragment_of(rows.values("ref", "embed_hash"))
 
 

@@ -29,8 +29,12 @@ if TYPE_CHECKING:
     from apps.indexing.scope import Scope, ScopedSource
 
 MAX_DOCUMENTS = 60
-"""Documents that are looked at closely: those whose names and headings account for most of the query."""
-MAX_TIED = 300
+"""Documents that are looked at closely: those whose names and headings account for most of the query, and of these
+those whose names alone do, the shortest names first."""
+MAX_TIED = 120
+"""The same with those that equal the last of them."""
+MAX_CAPITAL = 60
+"""Files written in capitals that are looked at besides, the nearest to the root first."""
 LEAST_SHARE = 0.4
 
 
@@ -135,8 +139,9 @@ def pool(scope: Scope, question: Question) -> Pool:
         made.idf(held[at][1]) if known and held[at][1] in wanted[place] else 0.0
         for at, place, known in zip(found.units.tolist(), found.places.tolist(), found.known.tolist(), strict=True)
     ]
+    weights = np.array(worth)[row]
     named = np.where((data["heading"] | data["body"]) > 0, 1.0, 0.5)
-    sums = np.bincount(keys, weights=np.array(worth)[row] * named, minlength=space.size)
+    sums = np.bincount(keys, weights=weights * named, minlength=space.size)
     ends = np.append(space.bases[1:], space.size)
     total = np.repeat(np.where(mine, totals, np.inf), ends - space.bases)
     for token in naming.spelled_tokens(question.text):
@@ -149,13 +154,19 @@ def pool(scope: Scope, question: Question) -> Pool:
     sums[space.dead] = 0
     near = np.flatnonzero((sums >= LEAST_SHARE * total - 1e-9) & np.isfinite(total))
     shares = sums[near] / total[near]
-    labels = {source.names: place for place, source in enumerate(scope.sources)}
     refs = space.refs(near)
-    by_label = np.array([labels[number] for number in (refs >> SLOT_BITS).tolist()], np.int64)
-    order = np.lexsort((refs, by_label, -shares))
-    if len(order) > MAX_DOCUMENTS:
-        order = order[shares[order] >= shares[order[MAX_DOCUMENTS - 1]] - 1e-9][:MAX_TIED]
-    made.refs.extend(refs[order].tolist())
+    if len(near) > MAX_DOCUMENTS:
+        by_names = np.bincount(keys, weights=weights * (data["heading"] > 0), minlength=space.size)
+        lengths = np.zeros(space.size)
+        lengths[keys] = data["heading_length"]
+        worse = np.stack((-shares, -by_names[near] / total[near], lengths[near])).round(9)
+        labels = {source.names: place for place, source in enumerate(scope.sources)}
+        by_label = np.array([labels[number] for number in (refs >> SLOT_BITS).tolist()], np.int64)
+        order = np.lexsort((refs, by_label, *worse[::-1]))
+        last = worse[:, order[MAX_DOCUMENTS - 1]]
+        tied = MAX_DOCUMENTS + int((worse[:, order[MAX_DOCUMENTS:]] == last[:, None]).all(axis=0).sum())
+        refs = refs[order[: min(tied, MAX_TIED)]]
+    made.refs.extend(refs.tolist())
     return made
 
 
@@ -301,7 +312,7 @@ def statement(scope: Scope, question: Question, found: Pool) -> Fragment:
         "SELECT json_build_array(number, document_id, path, title, aliases, side, sections, COALESCE("
         "depth <= (SELECT min(o.depth) FROM indexing_nameddocument o "
         "WHERE o.number = d.number AND o.stem = d.stem AND NOT o.side), true)) AS told "
-        f"FROM ({which.sql}) d ORDER BY pooled DESC, depth, path LIMIT {2 * MAX_TIED}) n",
+        f"FROM ({which.sql}) d ORDER BY pooled DESC, depth, path LIMIT {MAX_TIED + MAX_CAPITAL}) n",
         which.params,
     )
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from apps.access.grants import GroupGrant, UserGrant
 from apps.access.rules import Right
 from apps.access.sources import Source
-from apps.indexing.models import Chunk
+from apps.indexing.models import KEYS, Chunk
 from apps.jobs.models import Job
 from apps.markup.values import WordWindow
 from apps.repos import models_code  # noqa: F401 - its models belong to this room
@@ -336,7 +336,7 @@ class RepositoryDocumentChunk(Chunk):
         default_permissions = ("view",)
         indexes = [
             models.Index(fields=["embed_hash"], name="repo_chunks_embed"),
-            models.Index(fields=["document", "chunk_index"], name="repo_chunks_document"),
+            models.Index(fields=["document", "chunk_index"], include=KEYS, name="repo_chunks_document"),
             models.Index(fields=["repository"], name="repo_chunks_repository"),
         ]
 

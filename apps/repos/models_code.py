@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models.functions import Upper
 from django.utils import timezone
 
-from apps.indexing.models import Chunk
+from apps.indexing.models import KEYS, Chunk
 from apps.repos.querysets import RepositoryChildQuerySet
 
 
@@ -232,7 +232,7 @@ class CodeChunk(Chunk):
         verbose_name = "code chunk"
         indexes = [
             models.Index(fields=["embed_hash"], name="code_chunks_embed"),
-            models.Index(fields=["file", "chunk_index"], name="code_chunks_file"),
+            models.Index(fields=["file", "chunk_index"], include=KEYS, name="code_chunks_file"),
             models.Index(fields=["repository"], name="code_chunks_repository"),
         ]
 
