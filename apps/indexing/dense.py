@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from apps.indexing.embedding.backends import EmbedderUnavailable
 from apps.indexing.models import SLOT_BITS
+from apps.indexing.scope import Allowed
 from apps.indexing.serving import embedder_of
-from apps.indexing.statements import Fragment, fetch, fragment_of, union
+from apps.indexing.statements import Fragment, beginning_with, fetch, fragment_of, union
 
 if TYPE_CHECKING:
     from apps.indexing.models import EmbeddingProfile
-    from apps.indexing.scope import Allowed, Scope
+    from apps.indexing.scope import Scope
     from apps.indexing.stores import ChunkStore
 
 EXACT_LIMIT = 20_000
@@ -32,6 +33,8 @@ MIN_EF_SEARCH = 200
 SPARE = 2
 """Vectors that are looked up for each row that is wanted."""
 DECIMALS = 6
+EXACT = "exact"
+"""Marks what was found by comparing every allowed vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class Look:
     ef_search: int = 0
     nearest_first: bool = False
     """Of an exact look: vectors are compared before their chunks are looked up."""
+    unless_few: bool = False
+    """Of a look by the graph: exact after all where conditions leave few chunks. The statement itself counts them."""
 
     @property
     def is_complete(self) -> bool:
@@ -80,23 +85,28 @@ def embed_query(profile: EmbeddingProfile, text: str) -> NDArray[np.float32]:
 
 
 def choose(scope: Scope, profile: EmbeddingProfile, limit: int) -> Look:
-    """Exact for few allowed vectors, or without an index, or when the operator says so; else by the graph.
-
-    Costs a counting statement only when conditions narrow a large scope.
-    """
+    """Exact for few allowed vectors, or without an index, or when the operator says so; else by the graph."""
     chunks = sum(source.chunks for source in scope.sources)
     if chunks <= EXACT_LIMIT or not profile.indexed_rows or settings.COGRAPH.retrieval.dense_exact == "always":
         return Look(exact=True, nearest_first=chunks > 2 * SPARE * limit)
-    if scope.conditions:
-        allowed = 0
-        for store in scope.stores:
-            # Without the order of the model, which would sort all of them first.
-            allowed += scope.chunks_of(store).order_by().values("ref")[: EXACT_LIMIT + 1 - allowed].count()
-            if allowed > EXACT_LIMIT:
-                break
-        if allowed <= EXACT_LIMIT:
-            return Look(exact=True)
-    return Look(exact=False, ef_search=min(1000, max(MIN_EF_SEARCH, limit)))
+    return Look(exact=False, ef_search=min(1000, max(MIN_EF_SEARCH, limit)), unless_few=bool(scope.conditions))
+
+
+def counted(look: Look | None, allowed: Allowed | None) -> tuple[Fragment, ...]:
+    """What the WITH clause of a statement needs besides ``allowed`` to tell whether few chunks are allowed."""
+    if look is None or not look.unless_few or allowed is None:
+        return ()
+    stores = " UNION ALL ".join(f"SELECT FROM {name}" for name in allowed.names.values())
+    return (
+        Fragment(
+            f"{_few(allowed)} AS MATERIALIZED (SELECT count(*) <= {EXACT_LIMIT} AS few "  # noqa: S608
+            f"FROM (SELECT FROM ({stores}) a LIMIT {EXACT_LIMIT + 1}) n)"
+        ),
+    )
+
+
+def _few(allowed: Allowed) -> str:
+    return f"few_{'_'.join(allowed.names)}"
 
 
 def statement(
@@ -107,29 +117,44 @@ def statement(
     look: Look,
     allowed: Allowed | None = None,
 ) -> Fragment:
-    """One SELECT in the columns of ``REPLY``, kind ``d``: refs and their cosines, one row a store. ``allowed``: the
-    statement that it becomes part of begins with these."""
+    """One SELECT in the columns of ``REPLY``, kind ``d``: refs and their cosines, one row a store and way of looking.
+    ``allowed``: the statement that it becomes part of begins with these, and with what is ``counted``."""
     asked = vector_text(vector)
     parts = []
     for store in scope.stores:
-        if not look.exact:
-            found = _by_graph(scope, store, profile, asked, limit)
+        if look.unless_few and allowed is not None:
+            few = f"(SELECT few FROM {_few(allowed)})"  # noqa: S608
+            ways = {
+                f"CASE WHEN {few} THEN '{EXACT}' ELSE '' END": _exact(
+                    scope, store, profile, asked, limit, allowed, f"WHERE {few}"
+                ),
+                "''": _by_graph(scope, store, profile, asked, limit, f"AND NOT {few}"),
+            }
+        elif not look.exact:
+            ways = {"''": _by_graph(scope, store, profile, asked, limit)}
         elif look.nearest_first and store.name not in scope.conditions:
-            found = _nearest_first(scope, store, profile, asked, limit)
+            ways = {"'near'": _nearest_first(scope, store, profile, asked, limit)}
         else:
-            found = _exact(scope, store, profile, asked, limit, allowed)
-        parts.append(
+            ways = {f"'{EXACT}'": _exact(scope, store, profile, asked, limit, allowed)}
+        parts += [
             Fragment(
-                "SELECT 'd', '', '', string_agg(int8send(n.ref), ''::bytea), "  # noqa: S608
+                f"SELECT 'd', {way}, '', string_agg(int8send(n.ref), ''::bytea), "  # noqa: S608
                 f"string_agg(float8send(1 - n.distance), ''::bytea) FROM ({found.sql}) n",
                 found.params,
             )
-        )
+            for way, found in ways.items()
+        ]
     return union(parts) if parts else Fragment("SELECT 'd', '', '', NULL::bytea, NULL::bytea WHERE false")
 
 
 def _exact(
-    scope: Scope, store: ChunkStore, profile: EmbeddingProfile, asked: str, limit: int, allowed: Allowed | None
+    scope: Scope,
+    store: ChunkStore,
+    profile: EmbeddingProfile,
+    asked: str,
+    limit: int,
+    allowed: Allowed | None,
+    when: str = "",
 ) -> Fragment:
     """Every allowed vector, by way of its chunk. Of vectors that are equally far the same ones are taken however the
     rows are read: those of the first hashes of text."""
@@ -142,7 +167,7 @@ def _exact(
         "SELECT c.ref, v.embedding <=> %s::halfvec AS distance "  # noqa: S608
         "FROM unnest(%s::int[], %s::smallint[]) AS s(number, generation) "
         "JOIN indexing_vector v ON v.profile_id = %s AND v.number = s.number AND v.generation = s.generation "
-        f"JOIN ({chunks.sql}) c ON {_OWNED.format(v='v')} ORDER BY distance, v.hash, c.ref LIMIT %s",
+        f"JOIN ({chunks.sql}) c ON {_OWNED.format(v='v')} {when} ORDER BY distance, v.hash, c.ref LIMIT %s",
         (asked, numbers, generations, profile.pk, *chunks.params, limit),
     )
 
@@ -161,17 +186,19 @@ def _nearest_first(scope: Scope, store: ChunkStore, profile: EmbeddingProfile, a
     )
 
 
-def _by_graph(scope: Scope, store: ChunkStore, profile: EmbeddingProfile, asked: str, limit: int) -> Fragment:
+def _by_graph(
+    scope: Scope, store: ChunkStore, profile: EmbeddingProfile, asked: str, limit: int, when: str = ""
+) -> Fragment:
     """The graph gives vectors in about their order; each is tested for access, life and conditions as it comes."""
     chunks = _chunks(scope, store)
     kind = f"halfvec({int(profile.dimension)})"
     generation, bound = _of_generations(scope, store)
     return Fragment(
-        f"SELECT c.ref, n.distance FROM (SELECT v.hash, v.number, v.embedding::{kind} <=> %s::{kind} AS distance "  # noqa: S608
-        f"FROM indexing_vector v WHERE v.profile_id = {int(profile.pk)} AND v.number = ANY(%s::int[]) {generation} "
-        f"AND EXISTS (SELECT 1 FROM ({chunks.sql}) c WHERE {_OWNED.format(v='v')}) "
-        f"ORDER BY v.embedding::{kind} <=> %s::{kind} LIMIT %s) n JOIN ({chunks.sql}) c ON {_OWNED.format(v='n')}",
-        (asked, scope.numbers_of(store), *bound, *chunks.params, asked, limit, *chunks.params),
+        f"SELECT c.ref, v.embedding::{kind} <=> %s::{kind} AS distance FROM indexing_vector v "  # noqa: S608
+        f"CROSS JOIN LATERAL (SELECT c.ref FROM ({chunks.sql}) c WHERE {_OWNED.format(v='v')} OFFSET 0) c "
+        f"WHERE v.profile_id = {int(profile.pk)} AND v.number = ANY(%s::int[]) {generation} {when} "
+        f"ORDER BY v.embedding::{kind} <=> %s::{kind} LIMIT %s",
+        (asked, *chunks.params, scope.numbers_of(store), *bound, asked, limit),
     )
 
 
@@ -204,10 +231,13 @@ def _generations(scope: Scope, store: ChunkStore) -> tuple[list[int], list[int]]
 
 
 class DenseHits(Sequence[DenseHit]):
-    """Hits best first, kept as columns; ``came`` tells how many there were before the least cosine cut them."""
+    """Hits best first, kept as columns; ``came`` tells how many there were before the least cosine cut them, and
+    ``exact`` that no way of looking could have found more."""
 
-    def __init__(self, refs: NDArray[np.int64], cosines: NDArray[np.float64], came: int = 0) -> None:
-        self.refs, self.cosines, self.came = refs, cosines, came
+    def __init__(
+        self, refs: NDArray[np.int64], cosines: NDArray[np.float64], came: int = 0, *, exact: bool = False
+    ) -> None:
+        self.refs, self.cosines, self.came, self.exact = refs, cosines, came, exact
 
     def __len__(self) -> int:
         return len(self.refs)
@@ -235,16 +265,20 @@ def rank(profile: EmbeddingProfile, rows: Sequence[tuple[Any, ...]], limit: int)
     cosines = np.round(cosines, DECIMALS)
     order = np.lexsort((refs, -cosines))[:limit]
     kept = order[cosines[order] >= profile.min_cosine]
-    return DenseHits(refs[kept], cosines[kept], len(order))
+    ways = {way for kind, way, _, head, _ in rows if kind == "d" and (way or head)}
+    return DenseHits(refs[kept], cosines[kept], len(order), exact=ways == {EXACT})
 
 
 def search(scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float32], limit: int | None = None) -> DenseHits:
     """The stream alone. Always min(limit, allowed) rows are compared with the least cosine."""
     limit = limit or settings.COGRAPH.retrieval.candidates
     look = choose(scope, profile, limit)
+    allowed = Allowed.of(scope) if look.unless_few else None
+    named = (*allowed.fragments, *counted(look, allowed)) if allowed is not None else ()
+    asked = beginning_with(named, statement(scope, profile, vector, limit, look, allowed))
     with transaction.atomic():
         look.prepare()
-        hits = rank(profile, fetch(statement(scope, profile, vector, limit, look)), limit)
+        hits = rank(profile, fetch(asked), limit)
     return completed(hits, scope, profile, vector, limit, look)
 
 
@@ -252,7 +286,7 @@ def completed(
     hits: DenseHits, scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float32], limit: int, look: Look
 ) -> DenseHits:
     """``hits``, or where a short way of looking gave too few of them, those of the way that misses none."""
-    if hits.came >= limit or look.is_complete:
+    if hits.came >= limit or hits.exact or look.is_complete:
         return hits
     return rank(profile, fetch(statement(scope, profile, vector, limit, Look(exact=True))), limit)
 

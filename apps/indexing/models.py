@@ -24,8 +24,8 @@ BLOCK_BITS = 16
 NAMES_SUFFIX = "#names"
 """Behind the name of a store: the index of its documents' names."""
 KEYS = ("ref", "embed_hash")
-"""What leads from a chunk to its postings and to its vector. The index of the chunks of a document holds both, so that a
-search narrowed to some documents need not read their chunks: 3 ms in place of 21 for 22,000 of 100,000.
+"""What leads from a chunk to its postings and to its vector. The index of the chunks of a document holds both, so that
+a search narrowed to some documents need not read their chunks: 3 ms in place of 21 for 22,000 of 100,000.
 """
 
 

@@ -72,8 +72,8 @@ def missing(
     rows = fetch(
         Fragment(
             "SELECT c.ref, c.embed_hash, COALESCE(d.title, ''), c.heading_path, c.said FROM ("  # noqa: S608
-            f"SELECT c.ref, c.embed_hash, c.heading_path, COALESCE(c.text, c.source) AS said, c.{store.document_column} "
-            f"AS document_id FROM {connection.ops.quote_name(store.table)} c "
+            "SELECT c.ref, c.embed_hash, c.heading_path, COALESCE(c.text, c.source) AS said, "
+            f"c.{store.document_column} AS document_id FROM {connection.ops.quote_name(store.table)} c "
             "LEFT JOIN LATERAL (SELECT true AS there FROM indexing_vector v WHERE v.profile_id = %s AND v.number = %s "
             "AND v.hash = c.embed_hash AND v.generation = %s OFFSET 0) v ON true "
             "LEFT JOIN LATERAL (SELECT true AS there FROM indexing_embeddingfailure f WHERE f.profile_id = %s "

@@ -112,7 +112,8 @@ def run_blocks(
                 by_name = streams.block == "docs" and only != "dense" and named
                 pools.append(names.pool(streams.scope, streams.terms) if by_name else None)
                 allowed = Allowed.of(streams.scope)
-                named_first += allowed.fragments if allowed is not None else ()
+                if allowed is not None:
+                    named_first += (*allowed.fragments, *dense.counted(look, allowed))
                 parts += [
                     Fragment(f"SELECT {place}, q.* FROM ({part.sql}) q", part.params)  # noqa: S608
                     for part in _parts(streams, look, pools[-1], by_symbol, vector, limit, only, allowed)

@@ -425,6 +425,38 @@ def test_retrieval_fact_29_always_as_many_rows_as_there_are(monkeypatch):
     assert len(shared) >= 45
 
 
+def test_a_narrowed_look_counts_what_is_left_by_itself(monkeypatch, django_assert_num_queries):
+    """Few chunks are all compared, many are looked for in the graph, by one statement either way."""
+    _, profile = fill_many(20, 60)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE INDEX tried ON indexing_vector USING hnsw ((embedding::halfvec(64)) halfvec_cosine_ops) "
+            f"WHERE profile_id = {profile.pk}"
+        )
+    profile.indexed_rows, profile.min_cosine = 1200, -1
+    profile.save()
+    monkeypatch.setattr(dense, "EXACT_LIMIT", 100)
+    asked = Hashing(dimension=64).query("text 7")
+
+    def found(condition, statements):
+        scope = scope_of(conditions={STORE.name: condition})
+        with django_assert_num_queries(statements + 3):  # a savepoint, its end, and the settings of the graph
+            return scope, dense.search(scope, profile, asked, 50)
+
+    _, few = found(Q(chunk_index=5), 1)
+    assert (len(few), few.exact) == (20, True)
+    _, none = found(Q(chunk_index=500), 1)
+    assert (len(none), none.exact) == (0, True)
+    scope, many = found(Q(chunk_index__lt=30), 1)
+    assert (len(many), many.exact) == (50, False)
+    allowed = set(scope.chunks_of(STORE).values_list("ref", flat=True))
+    assert len(allowed) == 600
+    assert {hit.ref for hit in many} <= allowed
+    every = dense.rank(profile, dense.fetch(dense.statement(scope, profile, asked, 50, dense.Look(exact=True))), 50)
+    assert every.exact
+    assert len({hit.ref for hit in many} & {hit.ref for hit in every}) >= 45
+
+
 def test_rows_under_the_least_cosine_are_no_hits():
     shelf = a_shelf()
     write(shelf, one="apples and pears", two="ships at sea")
