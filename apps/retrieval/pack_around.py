@@ -75,10 +75,13 @@ def pointers_around(
     known = {document.id for document in seeds}
     found = _graph([one for one in neighbours if one.place.document_id not in known], len(seeds))
     known |= {one.document_id for one in found if one.document_id}
-    linked, beside = around(scope, seeds, links.pairs)
+    told = {*known, *map(UUID, worth)}
+    linked, beside = around(scope, seeds, links.pairs, told, BEST_AROUND)
     found += _documents("link", linked, "linked from", seeds, worth, known)
     found += of_code(seeds, rows, links.files, code)
-    return found + _documents("co-located", beside, "in the folder of", seeds, worth, known)
+    folders = {id_: near.documents for id_, near in beside.items()}
+    others = {id_: near.others for id_, near in beside.items()}
+    return found + _documents("co-located", folders, "in the folder of", seeds, worth, known, others)
 
 
 def _worth(fused: Fused) -> dict[str, float]:
@@ -107,9 +110,16 @@ def _graph(neighbours: Sequence[NearPage], seeds: int) -> list[Pointer]:
 
 
 def _documents(
-    tier: Tier, found: Around, words: str, seeds: Sequence[Document], worth: Mapping[str, float], known: set[UUID]
+    tier: Tier,
+    found: Around,
+    words: str,
+    seeds: Sequence[Document],
+    worth: Mapping[str, float],
+    known: set[UUID],
+    others: Mapping[UUID, int] | None = None,
 ) -> list[Pointer]:
-    """The best five of each seed by their own match with the task, the rest counted. What is shown becomes known."""
+    """The best five of each seed by their own match with the task, the rest counted with the ``others`` that nobody
+    looked at. What is shown becomes known."""
     pointers: list[Pointer] = []
     for seed in seeds:
         near = [document for document in found.get(seed.id, ()) if document.id not in known]
@@ -117,8 +127,8 @@ def _documents(
         shown = near[:BEST_AROUND]
         pointers += [pointer(tier, document, document.whole(), f"{words} {seed.path}") for document in shown]
         known |= {document.id for document in shown}
-        if len(near) > len(shown):
-            pointers.append(_more(tier, len(near) - len(shown), f"{words} {seed.path}"))
+        if left := len(near) - len(shown) + (others or {}).get(seed.id, 0):
+            pointers.append(_more(tier, left, f"{words} {seed.path}"))
     return pointers
 
 

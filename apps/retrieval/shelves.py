@@ -240,7 +240,7 @@ class CollectionShelf(_DocumentShelf):
         )
 
     def source(self, row: Sequence[Any]) -> SourceRef:
-        return SourceRef(Collection.kind, row[13], row[14], _collection_address(row[13]))
+        return collection_ref(row[13], row[14])
 
     def address(self, source: SourceRef, slug: str) -> str:
         return f"{source.url}/documents/{slug}"
@@ -252,7 +252,7 @@ class CollectionShelf(_DocumentShelf):
         )
         for one in documents.select_related("collection") if refs else ():
             collection = one.collection
-            source = SourceRef(Collection.kind, collection.pk, collection.name, collection.get_absolute_url())
+            source = collection_ref(collection.pk, collection.name)
             yield (
                 refs[one.pk],
                 found_without_text(
@@ -269,6 +269,10 @@ class CollectionShelf(_DocumentShelf):
 
 def repository_ref(id: UUID, slug: str) -> SourceRef:
     return SourceRef(Repository.kind, id, slug, _repository_address(slug))
+
+
+def collection_ref(id: UUID, name: str) -> SourceRef:
+    return SourceRef(Collection.kind, id, name, _collection_address(id))
 
 
 @functools.lru_cache(maxsize=5_000)

@@ -6,33 +6,31 @@ from collections import defaultdict
 from collections.abc import Collection as Some
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Case, F, Func, JSONField, Q, TextField, Value, When
+from django.db.models import JSONField
 from django.db.models.expressions import RawSQL
 
-from apps.collections.models import Collection, DocumentLink
+from apps.collections.models import Collection
 from apps.collections.models import Document as CollectionDocument
 from apps.indexing.scope import Scope
+from apps.indexing.statements import Fragment, fetch, numbers_text, union
 from apps.indexing.stores import get_store
-from apps.repos.models import LinkState, Repository, RepositoryDocument, RepositoryDocumentLink
+from apps.repos.models import LinkState, Repository, RepositoryDocument
 from apps.retrieval.sections import SectionUnit, text_of
-from apps.retrieval.shelf_values import Candidate
+from apps.retrieval.shelf_values import Candidate, sources_of
+from apps.retrieval.shelves import CollectionShelf, RepositoryShelf, collection_ref, repository_ref
 from apps.retrieval.values import SourceRef
 
-MOST_AROUND = 400
-"""Links, and documents of one store, looked at around one set of seeds: a folder of thousands is counted no further."""
-
-
-_NOT_AROUND = {"repo_docs": ("text", "structure"), "md_collections": ("text", "parsed", "frontmatter")}
-"""Columns, by store, of documents that are only named."""
+MOST_LINKS = 400
+"""Links of one store that are followed from one set of seeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document of either room as packs read it. ``text``, ``lines`` and ``structure`` are empty where the document is
-    only named."""
+    """A document of either room as packs read it. ``text``, ``lines``, ``structure`` and ``version`` are empty where
+    the document is only named."""
 
     id: UUID
     store: str
@@ -75,7 +73,7 @@ def documents_of(scope: Scope, rows: Sequence[Candidate]) -> dict[UUID, Document
     ):
         if wanted.get(store):
             for document in readable.filter(pk__in=wanted[store]).annotate(changed=_changed(store)):
-                found[document.pk] = shape(document, with_text=True)
+                found[document.pk] = shape(document)
     return found
 
 
@@ -94,37 +92,91 @@ def _changed(store: str) -> RawSQL:
     )
 
 
+class Beside(NamedTuple):
+    """Documents in the folder of a seed, by path; of ``others`` there are so many more."""
+
+    documents: Sequence[Document]
+    others: int
+
+
 def around(
-    scope: Scope, seeds: Sequence[Document], pairs: Sequence[tuple[UUID, UUID]]
-) -> tuple[dict[UUID, list[Document]], dict[UUID, list[Document]]]:
+    scope: Scope, seeds: Sequence[Document], pairs: Sequence[tuple[UUID, UUID]], told: Some[UUID], most: int
+) -> tuple[dict[UUID, list[Document]], dict[UUID, Beside]]:
     """Of each seed the targets of its links, which ``pairs`` are, and the other documents in its folder; both inside
-    the scope. One statement a store."""
-    targets = {target for _, target in pairs}
-    documents: list[Document] = []
-    for store, rows, field, path, shape in (
-        ("repo_docs", _repository_documents(scope), "repository", "path", _of_repository),
-        ("md_collections", _collection_documents(scope), "collection", "source_key", _of_collection),
-    ):
-        mine = {(seed.source.id, _folder(seed.path)) for seed in seeds if seed.store == store}
-        if not mine:
-            continue
-        near = Q(pk__in=())
-        for source_id, folder in mine:
-            near |= Q(**{field: source_id, "folder": folder})
-        folder_of = Func(F(path), Value(r"/?[^/]*$"), Value(""), function="regexp_replace", output_field=TextField())
-        linked = Case(When(pk__in=targets, then=0), default=1)
-        found = rows.annotate(folder=folder_of).filter(near | Q(pk__in=targets)).defer(*_NOT_AROUND[store])
-        documents += [shape(row) for row in found.order_by(linked, path, "pk")[: 2 * MOST_AROUND]]
-    by_id = {document.id: document for document in documents}
+    the scope, by one statement. Of a folder those in ``told`` and the first ``most`` others by path: the rest is only
+    counted, since folders hold thousands.
+    """
+    linked = [target for _, target in pairs]
+    ids = {*told, *linked, *(seed.id for seed in seeds)}
+    parts = [
+        _named(scope, store, [seed for seed in seeds if seed.store == store], linked, ids, most)
+        for store in sorted({seed.store for seed in seeds})
+    ]
+    labels = {source.id: source.label for source in scope.sources}
+    targets: dict[UUID, Document] = {}
+    folders: dict[tuple[UUID, str], tuple[list[Document], int]] = {}
+    for store, place, total, id_, source_id, slug, title, path, size, lines in fetch(union(parts)) if parts else ():
+        source = _REF[store](source_id, labels[source_id])
+        url = _SHELVES[store].address(source, slug)
+        document = Document(id_, store, source, title, path, "", (), {}, "", url, size, lines)
+        if place:
+            folders.setdefault(_place(document), ([], total))[0].append(document)
+        else:
+            targets[id_] = document
     linked_from: dict[UUID, list[Document]] = defaultdict(list)
-    for source, target in pairs:
-        if target in by_id and target != source:
-            linked_from[source].append(by_id[target])
-    in_folder: dict[tuple[UUID, str], list[Document]] = defaultdict(list)
-    for document in sorted(documents, key=lambda document: document.path):
-        in_folder[_place(document)].append(document)
-    beside = {seed.id: [one for one in in_folder.get(_place(seed), ()) if one.id != seed.id] for seed in seeds}
+    for source_of, target in pairs:
+        if target in targets and target != source_of:
+            linked_from[source_of].append(targets[target])
+    beside: dict[UUID, Beside] = {}
+    for seed in seeds:
+        found, total = folders.get(_place(seed), ((), 0))
+        near = sorted((one for one in found if one.id != seed.id), key=lambda one: one.path)
+        beside[seed.id] = Beside(near, max(total - len(found), 0))
     return linked_from, beside
+
+
+_COLUMNS = {
+    "repo_docs": ("repo_documents", "repository_id", "path", "d.slug::text", ""),
+    "md_collections": ("md_documents", "collection_id", "source_key", "d.id::text", " AND d.trashed_at IS NULL"),
+}
+"""Of each store: table of documents, columns of source and path, what addresses a document, and which are live."""
+_REF = {"repo_docs": repository_ref, "md_collections": collection_ref}
+_SHELVES = {shelf.store: shelf for shelf in (RepositoryShelf(), CollectionShelf())}
+_LAST = chr(0x10FFFF)
+
+
+def _named(
+    scope: Scope, store: str, seeds: Sequence[Document], targets: Sequence[UUID], told: Some[UUID], most: int
+) -> Fragment:
+    """Documents of one store as they are named: those beside ``seeds`` with the place and size of their folder, and
+    ``targets`` with place 0. In the C collation "a0" follows on all that begins with "a/"."""
+    table, source, path, slug, live = _COLUMNS[store]
+    folders = sorted({_place(seed) for seed in seeds})
+    begins = [f"{folder}/" if folder else "" for _, folder in folders]
+    ends = [f"{folder}0" if folder else _LAST for _, folder in folders]
+    return Fragment(
+        "WITH near AS MATERIALIZED (SELECT d.id, f.place, count(*) OVER (PARTITION BY f.place) AS total, "  # noqa: S608
+        "d.id = ANY(%s::uuid[]) AS told, "
+        f'row_number() OVER (PARTITION BY f.place, d.id = ANY(%s::uuid[]) ORDER BY d.{path} COLLATE "C", d.id) '
+        "AS rank "
+        "FROM unnest(%s::uuid[], %s::text[], %s::text[]) WITH ORDINALITY f(source, begin, behind, place) "
+        f'JOIN {table} d ON d.{source} = f.source AND d.{path} >= f.begin COLLATE "C" '
+        f"AND d.{path} < f.behind COLLATE \"C\" AND strpos(substr(d.{path}, length(f.begin) + 1), '/') = 0{live}) "
+        f"SELECT '{store}', n.place, n.total, d.id, d.{source}, {slug}, d.title, d.{path}, d.size::bigint, "
+        "d.line_count "
+        "FROM (SELECT id, place, total FROM near WHERE told OR rank <= %s UNION ALL "
+        f"SELECT d.id, 0, 0 FROM {table} d WHERE d.id = ANY(%s::uuid[]) AND d.{source} = ANY(%s::uuid[]){live}) n "
+        f"JOIN {table} d ON d.id = n.id",
+        (
+            *(numbers_text(map(str, told)),) * 2,
+            [id_ for id_, _ in folders],
+            begins,
+            ends,
+            most,
+            numbers_text(map(str, targets)),
+            sources_of(scope, store),
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,29 +191,25 @@ class LinksOut:
 def links_from(documents: Some[UUID]) -> LinksOut:
     """By one statement. A link stays within its source, so only documents of the stores that these are from are among
     the targets."""
-    ids = list(documents)
-    models: tuple[Any, ...] = (RepositoryDocumentLink.objects, DocumentLink.objects)
-    repository, collection = (
-        rows.filter(document__in=ids, target_document__isnull=False)
-        .order_by("document_id", "target_document_id")
-        .values_list("document_id", "target_document_id", Value(""))
-        .distinct()[:MOST_AROUND]
-        for rows in models
-    )
-    files = (
-        RepositoryDocumentLink.objects.filter(
-            document__in=ids,
-            target_document__isnull=True,
-            image=False,
-            state__in=(LinkState.RESOLVED, LinkState.ASSET),
+    ids = (numbers_text(map(str, documents)),)
+    found = [
+        Fragment(
+            f"SELECT DISTINCT document_id, target_document_id, '' FROM {table} "  # noqa: S608
+            "WHERE document_id = ANY(%s::uuid[]) AND target_document_id IS NOT NULL "
+            f"ORDER BY document_id, target_document_id LIMIT {MOST_LINKS}",
+            ids,
         )
-        .exclude(target_path="")
-        .order_by()
-        .values_list("document_id", "target_document_id", "target_path")
+        for table in ("repo_document_links", "md_links")
+    ]
+    files = Fragment(
+        "SELECT DISTINCT document_id, NULL::uuid, target_path FROM repo_document_links "
+        "WHERE document_id = ANY(%s::uuid[]) AND target_document_id IS NULL AND NOT image AND state = ANY(%s::text[]) "
+        "AND target_path <> ''",
+        (*ids, [LinkState.RESOLVED.value, LinkState.ASSET.value]),
     )
     pairs: list[tuple[UUID, UUID]] = []
     paths: dict[UUID, list[str]] = defaultdict(list)
-    for document, target, path in repository.union(collection, files):
+    for document, target, path in fetch(union([*found, files])):
         if target is not None:
             pairs.append((document, target))
         else:
@@ -177,56 +225,49 @@ def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _source_ids(scope: Scope, store: str) -> list[UUID]:
-    name = get_store(store).name
-    return [source.id for source in scope.sources if source.store == name]
-
-
 def _repository_documents(scope: Scope) -> Any:
-    rows = RepositoryDocument.objects.filter(repository__in=_source_ids(scope, "repo_docs"))
+    rows = RepositoryDocument.objects.filter(repository__in=sources_of(scope, "repo_docs"))
     return rows.select_related("repository")
 
 
 def _collection_documents(scope: Scope) -> Any:
-    rows: Any = CollectionDocument.objects.live().filter(collection__in=_source_ids(scope, "md_collections"))
+    rows: Any = CollectionDocument.objects.live().filter(collection__in=sources_of(scope, "md_collections"))
     return rows.defer("shelved_chunks", "warnings").select_related("collection")
 
 
-def _of_repository(row: Any, *, with_text: bool = False) -> Document:
+def _of_repository(row: Any) -> Document:
     repository: Repository = row.repository
-    text = row.text if with_text else ""
     return Document(
         row.pk,
         "repo_docs",
-        SourceRef(Repository.kind, repository.pk, repository.slug, repository.get_absolute_url()),
+        repository_ref(repository.pk, repository.slug),
         row.title,
         row.path,
-        text,
-        tuple(text.split("\n")) if with_text else (),
-        row.structure if with_text else {},
+        row.text,
+        tuple(row.text.split("\n")),
+        row.structure,
         repository.synced_commit,
         row.get_absolute_url(),
         row.size,
         row.line_count,
-        row.changed if with_text else (),
+        row.changed,
     )
 
 
-def _of_collection(row: Any, *, with_text: bool = False) -> Document:
+def _of_collection(row: Any) -> Document:
     collection: Collection = row.collection
-    text = row.text if with_text else ""
     return Document(
         row.pk,
         "md_collections",
-        SourceRef(Collection.kind, collection.pk, collection.name, collection.get_absolute_url()),
+        collection_ref(collection.pk, collection.name),
         row.title,
         row.source_key,
-        text,
-        tuple(text.split("\n")) if with_text else (),
-        row.parsed if with_text else {},
+        row.text,
+        tuple(row.text.split("\n")),
+        row.parsed,
         bytes(row.content_hash).hex(),
         row.get_absolute_url(),
         row.size,
         row.line_count,
-        row.changed if with_text else (),
+        row.changed,
     )

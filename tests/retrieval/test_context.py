@@ -118,6 +118,25 @@ def test_retrieval_fact_100_crowds_are_counted(fill: Fill, pack: Packing) -> Non
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("folder", ["", "a_b/c%/", "été/"])
+def test_retrieval_fact_100_a_folder_of_sixty_files(fill: Fill, pack: Packing, folder: str) -> None:
+    """The best of them by their own match, then by path; those of folders below or beside it do not belong to it."""
+    crowd = {f"{folder}t{n:02}.md": f"# T{n}\n\nother" for n in range(58)}
+    crowd |= {f"{folder}below/{n}.md": f"# B{n}\n\nother" for n in range(3)}
+    crowd |= {"a_b/c0.md": "# C\n\nother", "a_b/c%0/x.md": "# C\n\nother", "aXb/cc/y.md": "# C\n\nother"}
+    care = "the orchid is told here at great length among many other flowers of the garden and of the wood. " * 9
+    fill({f"{folder}seed.md": "# Orchid care\n\norchid care", f"{folder}z.md": f"# Garden\n\n{care}", **crowd})
+    beside = [pointer for pointer in pack("orchid care").pointers if pointer.tier == "co-located"]
+    shown = [pointer.location.partition(":")[0] for pointer in beside if pointer.location]
+    assert shown[0] == f"{folder}z.md"
+    assert len(shown) == 5
+    assert {path.rpartition("/")[0] for path in shown} == {folder.rstrip("/")}
+    assert [pointer.title for pointer in beside if not pointer.location] == [
+        f"54 more in the folder of {folder}seed.md"
+    ]
+
+
+@pytest.mark.django_db
 def test_retrieval_fact_101_what_does_not_match_is_a_pointer(fill: Fill, pack: Packing) -> None:
     fill({"seed.md": "# Orchid\n\norchid care\n\n[x](other.md)", "other.md": "# Other\n\nnothing of it"})
     found = pack("orchid care", max_tokens=5000)
