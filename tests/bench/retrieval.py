@@ -18,9 +18,13 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from tests.bench import corpus, place
+
+if TYPE_CHECKING:
+    from apps.indexing.scope import Scope
 
 ROUNDS = 5
 WARM = 3
@@ -72,9 +76,12 @@ def _measure(number: int) -> None:
     server = _median(clock, lambda query: ask(viewer, query), queries, read=clock.server)
     print(f"  search {whole:.1f} ms of CPU ({server:.1f} database), {whole / alone:.2f} of words and meaning alone")
     narrowed = _median(clock, lambda query: ask(viewer, query, path="1"), queries)
+    print(f"  narrowed to a fifth {narrowed / whole:.2f} of it")
     mixed = _median(clock, lambda query: ask(viewer, query, mode="mixed"), queries)
+    for line in under_access(viewer, queries, clock):
+        print(f"  {line}")
     pack = _median(clock, lambda query: packed(viewer, query), queries)
-    print(f"  narrowed to a fifth {narrowed / whole:.2f} of it; a pack {pack / mixed:.2f} of its search")
+    print(f"  a pack {pack / mixed:.2f} of its search")
     print(f"  router over {COLLECTIONS} sources: {_median(clock, lambda query: routed(viewer, query), queries):.1f} ms")
     print(f"  over its own statements: {python_over_sql(viewer, queries):.2f} ms for {LIMIT} hits")
     print(f"  statements: {max(len(statements_of(viewer, query)) for query in queries)}")
@@ -162,6 +169,36 @@ def streams(viewer: object) -> dict[str, Callable[[str], object]]:
         return dense.search(scope, profile, dense.embed_query(profile, query))
 
     return {"words": words, "meaning": meaning}
+
+
+def under_access(viewer: object, queries: list[str], clock: place.Clock) -> Iterator[str]:
+    """What meaning finds for who may read some of the collections: rows, how many of the ten nearest, CPU."""
+    from apps.collections.models import Collection
+    from apps.indexing import dense
+    from apps.indexing.scope import visible
+    from apps.indexing.serving import active_profile
+
+    profile = active_profile()
+    assert profile is not None
+    ids = list(Collection.objects.order_by("slug").values_list("id", flat=True))
+    for count in (1, 3, COLLECTIONS):
+        scope = visible(viewer, sources=[("collection", id_) for id_ in ids[:count]])  # type: ignore[arg-type]
+        rows, shares = [], []
+        for query in queries:
+            vector = dense.embed_query(profile, query)
+            found = [hit.ref for hit in dense.search(scope, profile, vector)]
+            every = dense.fetch(dense.statement(scope, profile, vector, 300, dense.Look(exact=True)))
+            nearest = {hit.ref for hit in dense.rank(profile, every, 300)[:10]}
+            rows.append(len(found))
+            shares.append(len(nearest & set(found[:10])) / max(len(nearest), 1))
+
+        def one(query: str, scope: Scope = scope) -> object:
+            return dense.search(scope, profile, dense.embed_query(profile, query))
+
+        yield (
+            f"{count} of {COLLECTIONS} collections: {min(rows)} rows or more, {statistics.mean(shares):.3f} of the ten "
+            f"nearest, {_median(clock, one, queries):.1f} ms"
+        )
 
 
 def _median(
