@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import orjson
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 from numpy.typing import NDArray
 
 from apps.indexing.embedding.backends import EmbedderUnavailable
@@ -60,15 +61,26 @@ class Look:
         return self.exact and not self.nearest_first
 
     def prepare(self) -> None:
-        """Sets what the graph needs for the running transaction."""
-        if not self.exact:
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT set_config('hnsw.ef_search', %s, true), "
-                    "set_config('hnsw.iterative_scan', 'relaxed_order', true), "
-                    "set_config('hnsw.max_scan_tuples', '200000', true), set_config('enable_sort', 'off', true)",
-                    [str(self.ef_search)],
-                )
+        """Sets what the graph needs: once for each connection, but inside a transaction for that one, whose end might
+        take it back unseen."""
+        if self.exact:
+            return
+        connection.ensure_connection()
+        if _prepared.get(connection.connection) == self.ef_search:
+            return
+        local = connection.in_atomic_block
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT set_config('hnsw.ef_search', %s, %s), set_config('hnsw.iterative_scan', 'relaxed_order', %s), "
+                "set_config('hnsw.max_scan_tuples', '200000', %s)",
+                [str(self.ef_search), local, local, local],
+            )
+        if not local:
+            _prepared[connection.connection] = self.ef_search
+
+
+_prepared: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+"""``ef_search`` of the connections that are ready for the graph."""
 
 
 def vector_text(vector: NDArray[np.float32]) -> str:
@@ -189,14 +201,19 @@ def _nearest_first(scope: Scope, store: ChunkStore, profile: EmbeddingProfile, a
 def _by_graph(
     scope: Scope, store: ChunkStore, profile: EmbeddingProfile, asked: str, limit: int, when: str = ""
 ) -> Fragment:
-    """The graph gives vectors in about their order; each is tested for access, life and conditions as it comes."""
+    """The graph gives vectors in about their order; each is tested for access, life and conditions as it comes.
+
+    CASE hides the test for access from the planner: where it knows little of a new source, it would gather that
+    source's vectors and sort them all.
+    """
     chunks = _chunks(scope, store)
     kind = f"halfvec({int(profile.dimension)})"
     generation, bound = _of_generations(scope, store)
     return Fragment(
         f"SELECT c.ref, v.embedding::{kind} <=> %s::{kind} AS distance FROM indexing_vector v "  # noqa: S608
         f"CROSS JOIN LATERAL (SELECT c.ref FROM ({chunks.sql}) c WHERE {_OWNED.format(v='v')} OFFSET 0) c "
-        f"WHERE v.profile_id = {int(profile.pk)} AND v.number = ANY(%s::int[]) {generation} {when} "
+        f"WHERE v.profile_id = {int(profile.pk)} "
+        f"AND CASE WHEN v.number = ANY(%s::int[]) {generation} THEN true ELSE false END {when} "
         f"ORDER BY v.embedding::{kind} <=> %s::{kind} LIMIT %s",
         (asked, *chunks.params, scope.numbers_of(store), *bound, asked, limit),
     )
@@ -276,9 +293,8 @@ def search(scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float32],
     allowed = Allowed.of(scope) if look.unless_few else None
     named = (*allowed.fragments, *counted(look, allowed)) if allowed is not None else ()
     asked = beginning_with(named, statement(scope, profile, vector, limit, look, allowed))
-    with transaction.atomic():
-        look.prepare()
-        hits = rank(profile, fetch(asked), limit)
+    look.prepare()
+    hits = rank(profile, fetch(asked), limit)
     return completed(hits, scope, profile, vector, limit, look)
 
 

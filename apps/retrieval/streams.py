@@ -103,7 +103,7 @@ def run_blocks(
     if only != "lexical":
         vector, looks = _vector(blocks, query, limit, profile)
     try:
-        with _undone_if_it_fails(any(look is not None and not look.exact for look in looks)):
+        with _undone_if_it_fails():
             parts: list[Fragment] = []
             named_first: list[Fragment] = []
             pools: list[names.Pool | None] = []
@@ -142,9 +142,9 @@ def run_blocks(
 
 
 @contextmanager
-def _undone_if_it_fails(set_locally: bool) -> Iterator[None]:
-    """A savepoint where there is a transaction that a failing statement would break, or settings that must end."""
-    with transaction.atomic() if set_locally or connection.in_atomic_block else nullcontext():
+def _undone_if_it_fails() -> Iterator[None]:
+    """A savepoint where there is a transaction that a failing statement would break."""
+    with transaction.atomic() if connection.in_atomic_block else nullcontext():
         yield
 
 
@@ -217,7 +217,7 @@ def _symbols(streams: Streams, query: str) -> SymbolStream | None:
     if streams.block != "code" or not any(source.chunks for source in scope.sources):
         return None
     try:
-        with _undone_if_it_fails(False):
+        with _undone_if_it_fails():
             return SymbolStream(
                 query,
                 {source.id for source in scope.sources},

@@ -1,8 +1,8 @@
 """Vectors for generated texts, beside those of real ones.
 
 A search of a graph of vectors takes as long, and misses as much, as its vectors are hard to tell apart: vectors of
-random words say nothing about either (`performance.md` 1). Each generated text stands between two sections of a real
-documentation, at a distance of its own; queries are real questions to it. The model reads those once.
+random words say nothing about either (`performance.md` 1). Each generated text stands somewhere between two sections of
+a real documentation, in a direction of its own; queries are real questions to it. The model reads those once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PATH = "tests.bench.meanings.Around"
 SECTIONS = 2_000
 QUESTIONS = 40
 APART = 0.35
-"""Of the second section, and of a direction that nothing else has."""
+"""How far into the direction that nothing else has."""
 
 
 class Around:
@@ -54,7 +54,7 @@ class Around:
         random = np.random.default_rng(_seed(text))
         own = normalised(random.standard_normal(DIMENSION, np.float32))
         near, far = sections[random.integers(0, len(sections), 2)]
-        return normalised(near + APART * far + APART * own)
+        return normalised(near + random.random() * far + APART * own)
 
 
 def _seed(text: str) -> int:

@@ -96,8 +96,11 @@ def fill(number: int) -> object:
 
     from apps.access.models import User
     from apps.collections.models import Collection, Document, DocumentState
+    from apps.indexing import postings
     from apps.indexing.chunks import DocumentText, store_documents
     from apps.indexing.embedding import jobs as embedding
+    from apps.indexing.models import IndexedSource
+    from apps.indexing.serving import active_profile
     from apps.indexing.stores import get_store
     from apps.jobs.worker import drain
     from tests.indexing import shelf
@@ -127,7 +130,12 @@ def fill(number: int) -> object:
     for place, collection in enumerate(shelves):
         store(place)
         embedding.request(collection)
+    embedding.INDEX_FROM, usual = number + 1, embedding.INDEX_FROM  # the graph is built once, when all is there
     drain()
+    embedding.INDEX_FROM = usual
+    embedding.ensure_index(active_profile())
+    for entry in IndexedSource.objects.all():
+        postings.merge(entry)  # what a job does after an upload
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")  # what autovacuum does in a deployment
     return owner

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Q
 
 from apps.indexing import chunks, dense, lexical, vectors
@@ -440,7 +440,7 @@ def test_a_narrowed_look_counts_what_is_left_by_itself(monkeypatch, django_asser
 
     def found(condition, statements):
         scope = scope_of(conditions={STORE.name: condition})
-        with django_assert_num_queries(statements + 3):  # a savepoint, its end, and the settings of the graph
+        with django_assert_num_queries(statements + 1):  # the settings of the graph: once for a connection elsewhere
             return scope, dense.search(scope, profile, asked, 50)
 
     _, few = found(Q(chunk_index=5), 1)
@@ -468,3 +468,30 @@ def test_rows_under_the_least_cosine_are_no_hits():
 @pytest.mark.parametrize(("value", "seconds"), [("7", 7), ("0", 1), ("nonsense", 30), ("99999", 3600), ("", 30)])
 def test_retry_after(value, seconds):
     assert retry_after(value) == seconds
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_settings_of_the_graph_are_made_once_for_a_connection(django_assert_num_queries):
+    connection.close()
+    look = dense.Look(exact=False, ef_search=321)
+
+    def said():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT current_setting('hnsw.ef_search'), current_setting('hnsw.iterative_scan')")
+            return cursor.fetchone()
+
+    with django_assert_num_queries(1):
+        look.prepare()
+        look.prepare()
+    assert said() == ("321", "relaxed_order")
+    with transaction.atomic():
+        dense.Look(exact=False, ef_search=400).prepare()
+        assert said()[0] == "400"
+        transaction.set_rollback(True)
+    with django_assert_num_queries(1):
+        look.prepare()
+        assert said()[0] == "321"
+    connection.close()
+    look.prepare()
+    assert said() == ("321", "relaxed_order")
+    connection.close()
