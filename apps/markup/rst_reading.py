@@ -36,6 +36,7 @@ _SETTINGS = {
 # Directives that read a file by their argument, and options by which others do.
 _READING = frozenset({"include", "literalinclude", "raw", "graphviz", "uml", "plantuml", "download", "drawio-image"})
 _READING_OPTIONS = frozenset({"file", "url"})
+_NUMBERED = frozenset({"pep", "rfc"})
 _TITLED = re.compile(r"^(?P<title>.+?)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
 _DOCUMENT_LISTS = frozenset({"toctree"})
 # docutils ends lines where ``str.splitlines`` does; here only LF does.
@@ -77,12 +78,29 @@ def read_rst(text: str) -> RstReading:
             reading.warnings.append(
                 Warning_("rst_message", message.get("line", 1) or 1, 1, " ".join(content.split())[:300])
             )
+    lines = [line.strip() for line in text.split("\n")]
     for message in list(document.findall(nodes.system_message)):
         if message.parent is not None:
-            message.parent.remove(message)
+            message.parent.replace(message, _refused_texts(message, lines))
     for problem in list(document.findall(nodes.problematic)):
         problem.parent.replace(problem, nodes.Text(problem.astext()))
     return reading
+
+
+def _refused_texts(message: nodes.system_message, lines: Sequence[str]) -> list[nodes.Node]:
+    """What docutils could not read as the author meant it, such as a broken table: it stays on the page as written.
+    ``lines`` are those of the document, without blanks around them."""
+    kept: list[nodes.Node] = []
+    for literal in message.findall(nodes.literal_block):
+        # The message stands by the first line, the last, or one between.
+        own = [line.strip() for line in literal.astext().split("\n")]
+        near = message.get("line", 1)
+        places = range(max(near - len(own), 0), near + len(own))
+        equal = (at for at in places if lines[at : at + 1] == own[:1] and lines[at : at + len(own)] == own)
+        literal.line = next(equal, near - 1) + 1
+        literal["shown"] = True
+        kept.append(literal)
+    return kept
 
 
 @contextmanager
@@ -100,7 +118,9 @@ def _lenient() -> Iterator[RstReading]:
 
     def role(name: str, language: Any, lineno: int, reporter: Any) -> tuple[Any, list[Any]]:
         found, messages = find_role(name, language, lineno, reporter)
-        return (found, messages) if found is not None else (_unknown_role(name.rpartition(":")[2]), [])
+        if found is None:
+            return _unknown_role(name.rpartition(":")[2]), []
+        return (_titled(found) if name.lower() in _NUMBERED else found), messages
 
     module.directive, role_module.role = directive, role
     try:
@@ -109,8 +129,29 @@ def _lenient() -> Iterator[RstReading]:
         module.directive, role_module.role = find_directive, find_role
 
 
+def _titled(found: Any) -> Any:
+    """A role for numbered papers that also takes a title, ``:pep:`title <3333#part>```, as Sphinx has it."""
+
+    def role(
+        name: str, rawtext: str, text: str, lineno: int, inliner: Any, options: Any = None, content: Any = None
+    ) -> tuple[list[nodes.Node], list[nodes.Node]]:
+        titled = _TITLED.match(text)
+        number, mark, part = titled["target"].partition("#") if titled else ("", "", "")
+        if titled is not None and not number.isdecimal():
+            return [nodes.inline(rawtext, titled["title"])], []
+        made: tuple[list[nodes.Node], list[nodes.Node]]
+        made = found(name, rawtext, number if titled else text, lineno, inliner, options)
+        for node in made[0]:
+            if titled is not None and isinstance(node, nodes.reference):
+                node["refuri"] += mark + part
+                node.children = [nodes.Text(titled["title"])]
+        return made
+
+    return role
+
+
 class _AnyOption(dict[str, Callable[[Any], Any]]):
-    """An option table that takes every name."""
+    """An option table that takes every name: those of its directive, and what other tools add to them."""
 
     def __missing__(self, key: str) -> Callable[[Any], Any]:
         return lambda argument: argument
@@ -140,6 +181,9 @@ def _stamped(found: Any, reading: RstReading) -> Any:
     """A known directive whose nodes also know the lines that it covers."""
 
     class Stamped(found):  # type: ignore[misc]
+        # Sphinx gives the directives of docutils options of its own: without these the whole directive is refused.
+        option_spec = _AnyOption(found.option_spec) if found.option_spec else found.option_spec
+
         def run(self) -> list[nodes.Node]:
             reading_option = next((self.options[each] for each in _READING_OPTIONS if self.options.get(each)), "")
             if reading_option:
@@ -148,6 +192,9 @@ def _stamped(found: Any, reading: RstReading) -> Any:
             for node in made:
                 if isinstance(node, (nodes.literal_block, nodes.table)):
                     node["lines"] = _span(self)
+            if self.options.get("caption") and any(isinstance(node, nodes.literal_block) for node in made):
+                inline, messages = self.state.inline_text(self.options["caption"], self.lineno)
+                made = [nodes.rubric("", "", *inline), *messages, *made]
             return made
 
     return Stamped

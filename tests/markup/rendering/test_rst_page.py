@@ -37,6 +37,34 @@ def test_directives_that_would_read_are_shown_as_text() -> None:
     assert "after" in html
 
 
+def test_options_of_other_tools_leave_the_directive() -> None:
+    html = page(
+        ".. code-block:: python\n   :caption: ``urls.py``\n   :emphasize-lines: 1\n\n   x = 1\n\n"
+        ".. note::\n   :collapsible:\n\n   Noted.\n"
+    )
+    assert "<strong><code>urls.py</code></strong>" in html
+    assert 'data-language="python" data-line="1" data-end="5"' in html
+    assert ">1</span></span>" in html
+    assert "Noted." in html
+    assert "collapsible" not in html
+
+
+def test_what_docutils_cannot_read_stays_as_written() -> None:
+    html = page("=====  ====\na      b\n=====  ====\n1 2 3 4 5 6\n=====  ====\n\n.. image:: a.png\n   :width: wide\n")
+    assert '<span class="line" data-line="4">1 2 3 4 5 6</span>' in html
+    assert '<span class="line" data-line="7">.. image:: a.png</span>' in html
+
+
+def test_numbered_papers_with_titles() -> None:
+    html = page("See :pep:`WSGI <3333#middleware>`, :pep:`8`, :rfc:`mail <2822>` and :pep:`odd <x y>`.")
+    assert re.findall(r'href="[^"]*/([^/"]+)"[^>]*>([^<]+)<', html) == [
+        ("pep-3333#middleware", "WSGI"),
+        ("pep-0008", "PEP 8"),
+        ("rfc2822.html", "mail"),
+    ]
+    assert "and odd." in html
+
+
 def test_references_and_labels() -> None:
     def resolve(link: object) -> Resolved:
         assert isinstance(link, Link)
