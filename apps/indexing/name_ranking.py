@@ -116,6 +116,10 @@ class _Judged:
         """A side document only when it is spelled."""
         return not self.document.side or self.name_class in ("spelled", "same_name")
 
+    @property
+    def _told(self) -> tuple[str, ...]:
+        return (self.stem, self.document.title, *self.document.aliases)
+
     def _best_share(self, idf: Callable[[str], float]) -> float:
         return max((self._share(name, idf) for name in self.names), default=0.0) if self._in_names else 0.0
 
@@ -202,14 +206,16 @@ class _Judged:
         document = self.document
         for section in self.kept:
             graded = self._graded(section, share, idf)
-            if graded is not None:
+            if graded is not None and self.reading.may_be_option((*self._told, section.heading if section else "")):
                 id_, ref = (section.chunk_id, section.ref) if section else (None, None)
                 found.append(NameRow(id_, ref, UUID(document.document_id), document.number, document.path, *graded))
         if not self.is_named:
             found.sort(key=lambda row: (-row.weight, -row.evidence))
         # Bearers of a well-known name stand in the order in which they were chosen.
         chosen = -round(self.explained(), DECIMALS) if self.name_class == "well_known" else 0.0
-        place = (not self.full_path, chosen, document.depth, document.path, self.source.label)
+        # As words `2.2.1` is `1.2.2`: of equal claims that of the name as it is written comes first.
+        unlike = -self.reading.written_in(self._told)
+        place = (not self.full_path, chosen, unlike, document.depth, document.path, self.source.label)
         return [(row, (*place, rank)) for rank, row in enumerate(found[:SECTIONS_A_DOCUMENT])]
 
     def _graded(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apps.indexing.naming import MEDIUM, Asked, Source, less, words
+from apps.indexing.analyzer import fold
+from apps.indexing.naming import MEDIUM, Asked, Source, less, wholes, words
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -16,6 +17,8 @@ class Reading:
         self.source, self.language = source, source.language
         self.label = words(source.label, source.language)
         self.wanted = less(words(asked.text, source.language), self.label)
+        self._wholes = wholes(asked.text, source.language)
+        self._option = asked.option
         medium = words(MEDIUM, source.language)
         self._weighed = [(term, asked.idf(term), term in medium) for term in sorted(self.wanted)]
         self._headings: dict[str, frozenset[str]] = {}
@@ -39,6 +42,21 @@ class Reading:
             if found:
                 held = held | found if held else found
         return held
+
+    def written_in(self, names: Sequence[str]) -> int:
+        """How many compounds of the query stand in ``names`` as they are written."""
+        held = NOTHING.union(*(wholes(name, self.language) for name in names)) if self._wholes else NOTHING
+        return len(self._wholes & held)
+
+    def may_be_option(self, names: Sequence[str]) -> bool:
+        """Whether one of ``names`` is what the query means, when that is an option: who types ``--database`` means that
+        one and not the guide on databases; ``dry-run`` may be the name of a page.
+        """
+        option = self._option
+        if not option:
+            return True
+        bare = option.lstrip("-") if len(self.wanted) > 1 else ""
+        return any(option in wholes(name, self.language) or (bare and fold(name).strip("` ") == bare) for name in names)
 
     def explained(self, named: frozenset[str], folders: frozenset[str], in_heading: frozenset[str]) -> float:
         """C: the share of the query that names, headings and folders account for, by the words of the query that stand

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
-from apps.indexing.analyzer import analyze
+from apps.indexing import tokens
+from apps.indexing.analyzer import analyze, fold
 
 NameClass = Literal["spelled", "same_name", "exact_name", "exact_heading", "complete", "well_known", "covered"]
 
@@ -123,6 +124,12 @@ class Asked:
     def spelled(self) -> list[str]:
         return spelled_tokens(self.text)
 
+    @property
+    def option(self) -> str:
+        """The option of a command, such as ``--database``, that the query is; else nothing."""
+        token = self.text.strip("`\"' \t")
+        return fold(token) if token.startswith("-") and tokens.find(token) == [token] else ""
+
 
 def aliases_of(frontmatter: Mapping[str, Any]) -> tuple[str, ...]:
     """Other names that a document gives itself: ``aliases`` of its front matter, a text or a list of texts."""
@@ -153,6 +160,12 @@ def spelled_tokens(text: str) -> list[str]:
 def words(text: str, language: str) -> frozenset[str]:
     """Distinct word terms, without stop words."""
     return frozenset(term.text for term in analyze(text, language).terms if term.kind == "word")
+
+
+@functools.lru_cache(maxsize=50_000)
+def wholes(text: str, language: str) -> frozenset[str]:
+    """Distinct terms that are compounds, such as ``2.2.1``: as words they are those of ``1.2.2`` too."""
+    return frozenset(term.text for term in analyze(text, language).terms if term.kind == "whole")
 
 
 def less(terms: frozenset[str], removed: frozenset[str]) -> frozenset[str]:

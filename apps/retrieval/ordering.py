@@ -300,8 +300,9 @@ def rarity_of_all(terms: Terms, lexical: LexicalResult) -> float:
 
 def _spelled_out(streams: Streams, pool: _Pool, ranked: NDArray[np.int64]) -> list[int]:
     """Places in ``ranked`` of the rows that hold the query as it is written, when it is one token of several parts: a
-    version, an option, a dotted name. Who writes one means that one, and vectors know nothing of it. Where it names a
-    document, the name decides."""
+    version, an option, a dotted name. Who writes one means that one, and vectors know nothing of it. A section that is
+    named by all of it holds it too: its page is of the class, its heading the method. Where it names a document, the
+    name decides."""
     terms, asked = streams.terms, streams.terms.text.strip()
     begin = terms.text.find(asked)
     wholes = {
@@ -313,7 +314,8 @@ def _spelled_out(streams: Streams, pool: _Pool, ranked: NDArray[np.int64]) -> li
         return []
     refs = list(map(pool.candidates.column("ref").__getitem__, ranked.tolist()))
     held = pool.fields_of(refs)
-    return [place for place, ref in enumerate(refs) if not wholes.isdisjoint(held.get(ref, {}))]
+    named = {ref for ref, _, evidence in pool.named if evidence >= 1.0}
+    return [place for place, ref in enumerate(refs) if ref in named or not wholes.isdisjoint(held.get(ref, {}))]
 
 
 def _in_order_of_names(

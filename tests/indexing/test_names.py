@@ -219,3 +219,30 @@ def test_names_cost_two_statements_beside_the_scope(django_assert_num_queries):
 )
 def test_spelled_tokens(query, tokens):
     assert spelled_tokens(query) == tokens
+
+
+def test_a_version_names_its_own_notes_first():
+    """As words 2.2.1 and 1.2.2 are the same."""
+    shelf = a_shelf("acme/kit")
+    for version in ("1.2", "1.2.2", "2.1.1", "2.1.2", "2.2.1", "2.2.1.1"):
+        put(shelf, f"notes/{version}.md", cut("some words", f"Kit {version} notes"), title=f"Kit {version} notes")
+    for query in ("2.2.1", "Kit 2.2.1 notes", "notes 2.2.1", "notes of 1.2"):
+        assert files(query)[0] == f"notes/{'1.2' if '1.2' in query else '2.2.1'}.md", query
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("--database", {"cli.md"}),
+        ("`--database`", {"cli.md"}),
+        ("database", {"cli.md", "databases.md"}),
+        ("--dry-run", {"dry-run.md"}),
+        ("--dry-runs", set()),
+    ],
+)
+def test_an_option_names_only_what_is_called_so(query, named):
+    shelf = a_shelf("acme/kit")
+    put(shelf, "databases.md", cut("some words", "Databases"), title="Databases")
+    put(shelf, "dry-run.md", cut("some words", "What it would do"), title="What it would do")
+    put(shelf, "cli.md", cut("some words", "Commands", "--database"), title="Commands")
+    assert set(files(query)) == named

@@ -48,6 +48,24 @@ def test_a_version_that_one_document_holds_is_first_whatever_is_near(fill: Fill,
         assert keys(asking(query))[0] == "held.md"
 
 
+def test_an_option_leads_to_where_it_is_told_of_not_to_the_guide_of_that_word(fill: Fill, asking: Ask) -> None:
+    guide = "".join(f"## Part {n}\n\nA database, databases and the database {n}.\n\n" for n in range(5))
+    filler = "Words about other things. " * 80
+    fill({"databases.md": f"# Databases\n\n{guide}", "cli.md": f"# Commands\n\n{filler} Give `--database` a name."})
+    assert keys(asking("--database"))[0] == "cli.md"
+    assert keys(asking("database"))[0] == "databases.md"
+
+
+def test_a_method_leads_to_its_section_on_the_page_of_its_class(fill: Fill, asking: Ask) -> None:
+    filler = "Words about other things. " * 80
+    method = f"## `update_or_create()`\n\nFinds a row, changes it, or makes it. It takes defaults. {filler}\n\n"
+    others = "".join(f"## `method_{n}()`\n\nReturns rows {n}. {filler}\n\n" for n in range(5))
+    notes = {f"r{n}.md": f"# Fixes {n}\n\n- `QuerySet.update_or_create()` fails no more." for n in range(6)}
+    fill({"querysets.md": f"# `QuerySet` reference\n\n{others}{method}", **notes})
+    first = asking("QuerySet.update_or_create").hits[0]
+    assert (first.path, first.heading_path[-1]) == ("querysets.md", "update_or_create()")
+
+
 def test_the_one_document_with_the_word_is_first_whatever_is_near(fill: Fill, asking: Ask) -> None:
     near = "# Of\n\nof the\n\n" + "".join(f"## Of {n}\n\nof the of the of the {'the ' * 300}\n\n" for n in range(4))
     fill({"near.md": near})
