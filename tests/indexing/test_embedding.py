@@ -401,8 +401,12 @@ def test_retrieval_fact_29_always_as_many_rows_as_there_are(monkeypatch):
     assert len(exact) == 50
     monkeypatch.setattr(dense, "EXACT_LIMIT", 10)
     scope = scope_of(**one)
+    look = dense.choose(scope, profile, 300)
+    assert (look.exact, look.ef_search) == (False, 300)
+    monkeypatch.setattr(dense, "WIDE_FROM", 50)
+    assert dense.choose(scope, profile, 300).ef_search == 600
     look = dense.choose(scope, profile, 50)
-    assert not look.exact
+    assert (look.exact, look.ef_search) == (False, 200)
     plan = dense.statement(scope, profile, asked, 50, look)
     look.prepare()
     with connection.cursor() as cursor:
