@@ -32,7 +32,9 @@ MAX_DOCUMENTS = 60
 """Documents that are looked at closely: those whose names and headings account for most of the query, and of these
 those whose names alone do, the shortest names first."""
 MAX_TIED = 120
-"""The same with those that equal the last of them."""
+"""The same with those that equal the last of them, the nearest to the root first."""
+MAX_EQUAL = 1_000
+"""Documents among which the nearest are looked for."""
 MAX_CAPITAL = 60
 """Files written in capitals that are looked at besides, the nearest to the root first."""
 LEAST_SHARE = 0.4
@@ -103,13 +105,15 @@ def refs_in(rows: Sequence[tuple[Any, ...]], most: int) -> list[int]:
     return list(refs)[:most]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pool:
     """Documents that may be meant, and how rare the words of the query are among names."""
 
     refs: list[int]
     documents: int
     df: dict[str, int]
+    sure: int = 0
+    """Of so many of ``refs``, the first, all are looked at; the others have equal claims."""
 
     def idf(self, term: str) -> float:
         return math.log(1 + self.documents / (1 + self.df.get(term, 0)))
@@ -163,10 +167,12 @@ def pool(scope: Scope, question: Question) -> Pool:
         labels = {source.names: place for place, source in enumerate(scope.sources)}
         by_label = np.array([labels[number] for number in (refs >> SLOT_BITS).tolist()], np.int64)
         order = np.lexsort((refs, by_label, *worse[::-1]))
-        last = worse[:, order[MAX_DOCUMENTS - 1]]
-        tied = MAX_DOCUMENTS + int((worse[:, order[MAX_DOCUMENTS:]] == last[:, None]).all(axis=0).sum())
-        refs = refs[order[: min(tied, MAX_TIED)]]
-    made.refs.extend(refs.tolist())
+        equal = (worse[:, order] == worse[:, order[MAX_DOCUMENTS - 1], None]).all(axis=0)
+        made.sure = int(equal.argmax())
+        refs = refs[order[: made.sure + min(int(equal.sum()), MAX_EQUAL)]]
+    else:
+        made.sure = len(refs)
+    made.refs = refs.tolist()
     return made
 
 
@@ -284,14 +290,13 @@ def statement(scope: Scope, question: Question, found: Pool) -> Fragment:
     those whose folded name it is), as one row of kind ``nd`` in the columns of ``REPLY``.
     """
     numbers = numbers_text(source.names for source in scope.sources if source.names)
+    nearest = "ORDER BY pooled DESC, depth, path LIMIT {}"
     rows = "SELECT d.*, {} AS pooled FROM indexing_nameddocument d "
     if question.only_common_words:
-        parts = [
-            Fragment(
-                rows.format("false") + "WHERE folded @> ARRAY[%s] AND number = ANY(%s::int[])",
-                (fold(question.text.strip()), numbers),
-            )
-        ]
+        which = Fragment(
+            rows.format(0) + "WHERE folded @> ARRAY[%s] AND number = ANY(%s::int[]) " + nearest.format(MAX_TIED),
+            (fold(question.text.strip()), numbers),
+        )
     else:
         # Sub-selects hide lists from the planner, who weighs each value that it knows: with hundreds of documents that
         # takes longer than to find them.
@@ -299,20 +304,27 @@ def statement(scope: Scope, question: Question, found: Pool) -> Fragment:
         stems = re.findall(r"\w+", fold(question.text.strip()))
         parts = [
             Fragment(
-                rows.format("false") + "WHERE capital AND number = ANY(%s::int[]) AND stem = ANY(%s::text[]) "
-                "AND NOT ref = ANY((SELECT %s::bigint[])::bigint[])",
+                rows.format(0) + "WHERE capital AND number = ANY(%s::int[]) AND stem = ANY(%s::text[]) "
+                "AND NOT ref = ANY((SELECT %s::bigint[])::bigint[]) " + nearest.format(MAX_CAPITAL),
                 (numbers, stems, refs),
             )
         ]
         if found.refs:
-            parts.append(Fragment(rows.format("true") + "JOIN unnest(%s::bigint[]) p(ref) ON d.ref = p.ref", (refs,)))
-    which = union(parts)
+            parts.append(
+                Fragment(
+                    rows.format(f"CASE WHEN p.place <= {found.sure} THEN 2 ELSE 1 END")
+                    + "JOIN unnest(%s::bigint[]) WITH ORDINALITY p(ref, place) ON d.ref = p.ref "
+                    + nearest.format(MAX_TIED),
+                    (refs,),
+                )
+            )
+        which = union(parts)
     return Fragment(
         "SELECT 'nd', '', '', NULL::bytea, convert_to(COALESCE(json_agg(n.told)::text, '[]'), 'UTF8') FROM ("  # noqa: S608
         "SELECT json_build_array(number, document_id, path, title, aliases, side, sections, COALESCE("
         "depth <= (SELECT min(o.depth) FROM indexing_nameddocument o "
         "WHERE o.number = d.number AND o.stem = d.stem AND NOT o.side), true)) AS told "
-        f"FROM ({which.sql}) d ORDER BY pooled DESC, depth, path LIMIT {MAX_TIED + MAX_CAPITAL}) n",
+        f"FROM ({which.sql}) d ORDER BY pooled DESC, depth, path) n",
         which.params,
     )
 

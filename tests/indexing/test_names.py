@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import random
 
-from apps.indexing import chunks, names
+import pytest
+from django.db import transaction
+
+from apps.indexing import chunks, names, naming
 from apps.indexing.models import IndexedSource, NamedDocument
 from apps.indexing.naming import spelled_tokens
 from apps.indexing.questions import ask
@@ -246,3 +249,21 @@ def test_an_option_names_only_what_is_called_so(query, named):
     put(shelf, "dry-run.md", cut("some words", "What it would do"), title="What it would do")
     put(shelf, "cli.md", cut("some words", "Commands", "--database"), title="Commands")
     assert set(files(query)) == named
+
+
+def test_of_many_documents_with_equal_claims_the_nearest_to_the_root_are_looked_at():
+    """Whatever order they came in: the same ones after a rebuild."""
+    shelf = a_shelf("tools")
+    paths = [f"deep/{place % 7}/{'x/' * (place % 3)}n{place:03}.md" for place in range(300)]
+    random.Random(7).shuffle(paths)
+    for path in [*paths, "near.md"]:
+        put(shelf, path, cut("some text", "Gears and levers"), title="Handling")
+    found = rows("gears levers")
+    assert len(found) == naming.MAX_ROWS
+    assert found[0][0] == "near.md"
+    nearest = sorted([*paths, "near.md"], key=lambda path: (path.count("/"), path))
+    assert [path for path, *_ in found] == nearest[: naming.MAX_ROWS]
+    with transaction.atomic():
+        entry = chunks.lock_source(STORE, shelf.id)
+        chunks.reindex(STORE, entry, language="english")
+    assert rows("gears levers") == found
