@@ -126,9 +126,7 @@ class Asked:
 
     @property
     def option(self) -> str:
-        """The option of a command, such as ``--database``, that the query is; else nothing."""
-        token = self.text.strip("`\"' \t")
-        return fold(token) if token.startswith("-") and tokens.find(token) == [token] else ""
+        return option_of(self.text)
 
 
 def aliases_of(frontmatter: Mapping[str, Any]) -> tuple[str, ...]:
@@ -154,6 +152,12 @@ def spelled_tokens(text: str) -> list[str]:
         if token.strip("/"):
             found.append(token)
     return found
+
+
+def option_of(text: str) -> str:
+    """The option of a command, such as ``--database``, that a query is; else nothing."""
+    token = text.strip("`\"' \t")
+    return fold(token) if token.startswith("-") and tokens.find(token) == [token] else ""
 
 
 @functools.lru_cache(maxsize=50_000)

@@ -293,3 +293,14 @@ def test_retrieval_8_2_hits_bring_what_is_around_them(kit: Any, tmp_path: Path, 
     assert "<code>guide.shelf</code></a> (src/guide.py:2)" in page
     page = client.get("/search?q=resize_widget&kind=code").content.decode()
     assert "docs/beast.md" in page
+
+
+def test_an_option_is_no_name_of_a_symbol(kit: Any) -> None:
+    files = {
+        "cli.md": f"# Commands\n\n{'Words about other things. ' * 40}\n\nGive `--database` a name.\n",
+        **{f"more/{n}.md": f"# Part {n}\n\nNothing of the kind, {n} times.\n" for n in range(9)},
+        "src/store.py": 'class Database:\n    """Of rows."""\n\n    def close(self) -> None:\n        """End it."""\n',
+    }
+    ask = kit(files)
+    assert ask("--database", merged=True).hits[0].path == "cli.md"
+    assert ask("Database", merged=True).hits[0].path == "src/store.py"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from apps.indexing.naming import option_of
 from apps.indexing.scope import SCOPED, Riders
 from apps.indexing.statements import Fragment, beginning_with, fetch, union
 from apps.repos.code import alike
@@ -37,7 +38,9 @@ class Match(NamedTuple):
 
 
 def names_in(query: str, small: Collection[str]) -> list[str]:
-    """What is asked for ``query``: nothing for a natural question."""
+    """What is asked for ``query``: nothing for a natural question, nor for an option, which is no symbol's name."""
+    if option_of(query):
+        return []
     return [name for name in asked_for(query[:2000].replace("\0", " "), small=small) if name]
 
 
