@@ -121,7 +121,7 @@ def _hit(
         chars=question.snippet_chars,
         first_line=winner.start_line,
         first_byte=winner.start_byte,
-        body_start=body_start(winner.text),
+        body_start=body_start(winner.text) if streams.block == "docs" else 0,
     )
     return Hit(
         layer=_layer(winner, matches, places),

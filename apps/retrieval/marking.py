@@ -63,6 +63,20 @@ def _promising(text: str, asked: frozenset[str]) -> list[tuple[int, int]]:
     return found
 
 
+_ADORNED = r"(?P<{0}>[-=~^\"'`*+#_])(?P={0}){{2,}}[ \t]*(?:\n|\Z)"
+_TITLE = r"(?![ \t]*\n)[^\n]+\n"
+_HEADINGS = re.compile(
+    r"(?:\s*\n)?(?:(?:"
+    r"\#{1,6}[ \t][^\n]*(?:\n|\Z)"
+    # The other forms of Markdown and reStructuredText: a line of signs below the title, and perhaps above it.
+    rf"|{_ADORNED.format('above')}{_TITLE}(?P=above){{3,}}[ \t]*(?:\n|\Z)"
+    rf"|(?![ \t]|\.\. |[-*+>|] ){_TITLE}{_ADORNED.format('below')}"
+    # A label of a heading that follows.
+    r"|\.\. _[^\n]+:[ \t]*(?:\n|\Z)"
+    r")\s*)+"
+)
+
+
 @functools.lru_cache(maxsize=256)
 def _beginnings(asked: frozenset[str]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(one) for one in sorted({_beginning(term) for term in asked})))
@@ -75,11 +89,7 @@ def _beginning(term: str) -> str:
 
 
 def body_start(text: str) -> int:
-    """Where the text below its first heading begins."""
-    if not text.startswith("#"):
-        return 0
-    end = text.find("\n")
-    rest = end + 1 if end >= 0 else 0
-    while rest < len(text) and text[rest] in "\n \t":
-        rest += 1
+    """Where the text below the headings that it begins with starts; 0 where there is nothing else."""
+    found = _HEADINGS.match(text)
+    rest = found.end() if found else 0
     return rest if rest < len(text) else 0

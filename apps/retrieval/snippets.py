@@ -43,6 +43,8 @@ class Snippet(NamedTuple):
     cut_before: bool
     cut_after: bool
     anchored: bool
+    head: int = 0
+    """Characters of ``text`` that are headings, before its body begins."""
 
     @property
     def truncated(self) -> bool:
@@ -50,9 +52,22 @@ class Snippet(NamedTuple):
 
     def parts(self) -> list[tuple[str, bool]]:
         """The text split at its marks: (piece, marked). Faces escape each piece; nothing is ever pasted into it."""
+        return self._parts(0)
+
+    @property
+    def begins_with_body(self) -> bool:
+        """Whether a match stands below the headings that the text begins with: who reads these elsewhere skips them."""
+        return 0 < self.head < len(self.text) and any(start >= self.head for start, _ in self.marks)
+
+    def body_parts(self) -> list[tuple[str, bool]]:
+        """``parts`` without the headings before the body, where a match stands in it."""
+        return self._parts(self.head if self.begins_with_body else 0)
+
+    def _parts(self, at: int) -> list[tuple[str, bool]]:
         pieces: list[tuple[str, bool]] = []
-        at = 0
         for start, end in self.marks:
+            if start < at:
+                continue
             if start > at:
                 pieces.append((self.text[at:start], False))
             pieces.append((self.text[start:end], True))
@@ -105,6 +120,7 @@ def snip(
         cut_before=start > 0 and bool(source[:start].strip()),
         cut_after=end < len(source) and bool(source[end:].strip()),
         anchored=bool(matches),
+        head=min(max(0, body_start - start), len(text)),
     )
 
 

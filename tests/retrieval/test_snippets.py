@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from apps.indexing.analyzer import analyze
 from apps.indexing.questions import ask
-from apps.retrieval.marking import matches_in
+from apps.retrieval.marking import body_start, matches_in
 from apps.retrieval.snippets import Match, Snippet, snip
 
 
@@ -136,3 +136,32 @@ def test_matches_are_those_of_the_whole_analysis(query: list[str], body: list[st
     found = (term for term in analyze(text, "english").terms if term.text in asked)
     whole = [(term.start, term.end, str(asked[term.text])) for term in found]
     assert [(one.start, one.end, one.term) for one in matches_in(terms, text, "english")] == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "body"),
+    [
+        ("# A\n\nbody", "body"),
+        ("# A\n\n## B\n\nbody", "body"),
+        ("Title\n=====\n\nbody", "body"),
+        ("=====\nTitle\n=====\n\n.. _x y:\n\n``Part``\n--------\n\nbody", "body"),
+        ("body\n\nTitle\n=====\n", "body\n\nTitle\n=====\n"),
+        ("- item\n---\nbody", "- item\n---\nbody"),
+        ("====  ====\na  b\n====  ====\n", "====  ====\na  b\n====  ====\n"),
+        (".. note::\n\n   body", ".. note::\n\n   body"),
+        ("# only", "# only"),
+    ],
+)
+def test_retrieval_9_3_the_body_begins_below_its_headings(text: str, body: str) -> None:
+    assert text[body_start(text) :] == body
+
+
+def test_the_page_leaves_out_headings_where_a_match_stands_below() -> None:
+    source = "Heron\n=====\n\nThe heron waits."
+    matches = find(source, "heron") + find(source, "Heron")
+    matches.sort()
+    snippet = snip(source, matches, {"heron": 1.0, "Heron": 1.0}, body_start=body_start(source))
+    assert snippet.text == source
+    assert snippet.body_parts() == [("The ", False), ("heron", True), (" waits.", False)]
+    only = snip(source, find(source, "Heron"), {"Heron": 1.0}, body_start=body_start(source))
+    assert only.body_parts() == only.parts()
