@@ -18,6 +18,8 @@ MAX_CHARS = 4000
 _GRAPHEME = regex.compile(r"\X")
 _JOINED = regex.compile(r".[\p{M}\u200d]|\u200d|\p{Regional_Indicator}\p{Regional_Indicator}", regex.DOTALL)
 """Two characters, or one and what follows, that may be of one grapheme."""
+_LINES_BEFORE = 3
+"""Lines before the first match from which on a page opens the text at that match."""
 _SLACK = 60
 """How far a cut may move to reach the end of a word, in characters."""
 
@@ -55,13 +57,24 @@ class Snippet(NamedTuple):
         return self._parts(0)
 
     @property
-    def begins_with_body(self) -> bool:
-        """Whether a match stands below the headings that the text begins with: who reads these elsewhere skips them."""
-        return 0 < self.head < len(self.text) and any(start >= self.head for start, _ in self.marks)
+    def opening(self) -> int:
+        """Where a page that has few lines for it opens the text: below headings that it names elsewhere, if a match
+        stands there, and at the line of the first match, if that is far down.
+        """
+        in_body = [start for start, _ in self.marks if start >= self.head]
+        begin = self.head if in_body and self.head < len(self.text) else 0
+        first = in_body[0] if in_body else begin
+        far = self.text.count("\n", begin, first) >= _LINES_BEFORE
+        return self.text.rfind("\n", begin, first) + 1 if far else begin
 
-    def body_parts(self) -> list[tuple[str, bool]]:
-        """``parts`` without the headings before the body, where a match stands in it."""
-        return self._parts(self.head if self.begins_with_body else 0)
+    @property
+    def opens_inside(self) -> bool:
+        """Whether text of the chunk, other than headings, stands before the opening."""
+        return self.opening > self.head if self.opening else self.cut_before
+
+    def opened_parts(self) -> list[tuple[str, bool]]:
+        """``parts`` from the opening on."""
+        return self._parts(self.opening)
 
     def _parts(self, at: int) -> list[tuple[str, bool]]:
         pieces: list[tuple[str, bool]] = []

@@ -156,12 +156,22 @@ def test_retrieval_9_3_the_body_begins_below_its_headings(text: str, body: str) 
     assert text[body_start(text) :] == body
 
 
+def opened(source: str, *words: str) -> tuple[str, bool]:
+    matches = sorted(match for word in words for match in find(source, word))
+    snippet = snip(source, matches, dict.fromkeys(words, 1.0), body_start=body_start(source))
+    assert snippet.text == source
+    return "".join(
+        f"<{part}>" if is_marked else part for part, is_marked in snippet.opened_parts()
+    ), snippet.opens_inside
+
+
 def test_the_page_leaves_out_headings_where_a_match_stands_below() -> None:
     source = "Heron\n=====\n\nThe heron waits."
-    matches = find(source, "heron") + find(source, "Heron")
-    matches.sort()
-    snippet = snip(source, matches, {"heron": 1.0, "Heron": 1.0}, body_start=body_start(source))
-    assert snippet.text == source
-    assert snippet.body_parts() == [("The ", False), ("heron", True), (" waits.", False)]
-    only = snip(source, find(source, "Heron"), {"Heron": 1.0}, body_start=body_start(source))
-    assert only.body_parts() == only.parts()
+    assert opened(source, "Heron", "heron") == ("The <heron> waits.", False)
+    assert opened(source, "Heron") == ("<Heron>\n=====\n\nThe heron waits.", False)
+
+
+def test_the_page_opens_at_a_match_that_is_far_down() -> None:
+    source = "# Bird\n\nOne.\nTwo.\nThree.\nAnd a heron.\nFour."
+    assert opened(source, "heron") == ("And a <heron>.\nFour.", True)
+    assert opened(source, "Three", "heron") == ("One.\nTwo.\n<Three>.\nAnd a <heron>.\nFour.", False)
