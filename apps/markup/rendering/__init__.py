@@ -14,7 +14,7 @@ from apps.markup.rendering.markdown import MarkdownPage
 from apps.markup.rendering.resolved import Addresses, Resolve, Resolved, as_written
 from apps.markup.values import ParsedDocument
 
-RENDERER_VERSION = "2"
+RENDERER_VERSION = "3"
 """Changes whenever the same input would give other bytes; part of every cache key."""
 
 __all__ = ["RENDERER_VERSION", "Resolve", "Resolved", "render", "render_source"]
