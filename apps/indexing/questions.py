@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from apps.indexing.analyzer import DEFAULT_LANGUAGE, query_terms
+
+_VERSION = re.compile(r"(v?)(\d+(?:\.\d+)+(?:[-+.]\w+)*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,4 +67,15 @@ def ask(text: str, languages: Collection[str] = ()) -> Question:
                 places[key] = len(units)
                 units.append(Unit(term.text, term.start, term.end, term.kind == "whole"))
             here[term.text] = places[key]
+            if key[2] and (other := _other_version(term.text)):
+                here.setdefault(other, places[key])
     return Question(text, tuple(units), terms, stopped and not any(terms.values()))
+
+
+def _other_version(term: str) -> str:
+    """``4.2.1`` for ``v4.2.1`` and the reverse: tags have the letter, change logs often lack it. Else nothing."""
+    found = _VERSION.fullmatch(term)
+    if found is None:
+        return ""
+    letter, number = found.groups()
+    return str(number) if letter else f"v{number}"

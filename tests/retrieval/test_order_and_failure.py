@@ -48,6 +48,18 @@ def test_a_version_that_one_document_holds_is_first_whatever_is_near(fill: Fill,
         assert keys(asking(query))[0] == "held.md"
 
 
+@pytest.mark.parametrize(("query", "written"), [("v4.2.1", "4.2.1"), ("4.2.1", "v4.2.1"), ("V4.2.1", "4.2.1")])
+def test_a_version_is_found_with_and_without_its_letter(fill: Fill, asking: Ask, query: str, written: str) -> None:
+    near = {f"n{n}.md": f"# Beta 1 of 2 and 4\n\nbeta 1, beta 2, beta 4, v {n}" for n in range(6)}
+    held = f"# Fixes\n\nSince {written} no leak is left. {'Words of other things. ' * 80}"
+    fill({**near, "other.md": "# Fixes\n\nIn 1.2.4 and v2.4.1 too.", "held.md": held})
+    answer = asking(query)
+    first = answer.hits[0]
+    assert first.path == "held.md"
+    assert written in [piece for piece, marked in first.snippet.parts() if marked]
+    assert not answer.absent_words
+
+
 def test_an_option_leads_to_where_it_is_told_of_not_to_the_guide_of_that_word(fill: Fill, asking: Ask) -> None:
     guide = "".join(f"## Part {n}\n\nA database, databases and the database {n}.\n\n" for n in range(5))
     filler = "Words about other things. " * 80
