@@ -59,11 +59,6 @@ class Look:
     unless_few: bool = False
     """Of a look by the graph: exact after all where conditions leave few chunks. The statement itself counts them."""
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether it always gives as many rows as are asked for and allowed."""
-        return self.exact and not self.nearest_first
-
     def prepare(self) -> None:
         """Sets what the graph needs: once for each connection, but inside a transaction for that one, whose end might
         take it back unseen."""
@@ -109,12 +104,15 @@ def choose(scope: Scope, profile: EmbeddingProfile, limit: int) -> Look:
     return Look(exact=False, ef_search=min(1000, max(MIN_EF_SEARCH, wide)), unless_few=bool(scope.conditions))
 
 
-def counted(look: Look | None, allowed: Allowed | None) -> tuple[Fragment, ...]:
-    """What the WITH clause of a statement needs besides ``allowed`` to tell whether few chunks are allowed."""
-    if look is None or not look.unless_few or allowed is None:
+def with_clause(look: Look | None, allowed: Allowed | None) -> tuple[Fragment, ...]:
+    """What a statement with ``look`` begins with: ``allowed``, and for some looks whether these are few."""
+    if allowed is None:
         return ()
+    if look is None or not look.unless_few:
+        return allowed.fragments
     stores = " UNION ALL ".join(f"SELECT FROM {name}" for name in allowed.names.values())
     return (
+        *allowed.fragments,
         Fragment(
             f"{_few(allowed)} AS MATERIALIZED (SELECT count(*) <= {EXACT_LIMIT} AS few "  # noqa: S608
             f"FROM (SELECT FROM ({stores}) a LIMIT {EXACT_LIMIT + 1}) n)"
@@ -134,8 +132,9 @@ def statement(
     look: Look,
     allowed: Allowed | None = None,
 ) -> Fragment:
-    """One SELECT in the columns of ``REPLY``, kind ``d``: refs and their cosines, one row a store and way of looking.
-    ``allowed``: the statement that it becomes part of begins with these, and with what is ``counted``."""
+    """One SELECT in the columns of ``REPLY``, kind ``d``: how was looked, refs and their cosines; one row a store and
+    way of looking, that of a way not taken without its name. ``allowed``: the statement that it becomes part of begins
+    with ``with_clause`` of these."""
     asked = vector_text(vector)
     parts = []
     for store in scope.stores:
@@ -145,10 +144,12 @@ def statement(
                 f"CASE WHEN {few} THEN '{EXACT}' ELSE '' END": _exact(
                     scope, store, profile, asked, limit, allowed, f"WHERE {few}"
                 ),
-                "''": _by_graph(scope, store, profile, asked, limit, f"AND NOT {few}"),
+                f"CASE WHEN {few} THEN '' ELSE 'graph' END": _by_graph(
+                    scope, store, profile, asked, limit, f"AND NOT {few}"
+                ),
             }
         elif not look.exact:
-            ways = {"''": _by_graph(scope, store, profile, asked, limit)}
+            ways = {"'graph'": _by_graph(scope, store, profile, asked, limit)}
         elif look.nearest_first and store.name not in scope.conditions:
             ways = {"'near'": _nearest_first(scope, store, profile, asked, limit)}
         else:
@@ -287,8 +288,8 @@ def rank(profile: EmbeddingProfile, rows: Sequence[tuple[Any, ...]], limit: int)
     cosines = np.round(cosines, DECIMALS)
     order = np.lexsort((refs, -cosines))[:limit]
     kept = order[cosines[order] >= profile.min_cosine]
-    ways = {way for kind, way, _, head, _ in rows if kind == "d" and (way or head)}
-    return DenseHits(refs[kept], cosines[kept], len(order), exact=ways == {EXACT})
+    exact = all(way == EXACT for kind, way, *_ in rows if kind == "d" and way)
+    return DenseHits(refs[kept], cosines[kept], len(order), exact=exact)
 
 
 def search(scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float32], limit: int | None = None) -> DenseHits:
@@ -296,18 +297,17 @@ def search(scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float32],
     limit = limit or settings.COGRAPH.retrieval.candidates
     look = choose(scope, profile, limit)
     allowed = Allowed.of(scope) if look.unless_few else None
-    named = (*allowed.fragments, *counted(look, allowed)) if allowed is not None else ()
-    asked = beginning_with(named, statement(scope, profile, vector, limit, look, allowed))
+    asked = beginning_with(with_clause(look, allowed), statement(scope, profile, vector, limit, look, allowed))
     look.prepare()
     hits = rank(profile, fetch(asked), limit)
-    return completed(hits, scope, profile, vector, limit, look)
+    return completed(hits, scope, profile, vector, limit)
 
 
 def completed(
-    hits: DenseHits, scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float32], limit: int, look: Look
+    hits: DenseHits, scope: Scope, profile: EmbeddingProfile, vector: NDArray[np.float32], limit: int
 ) -> DenseHits:
     """``hits``, or where a short way of looking gave too few of them, those of the way that misses none."""
-    if hits.came >= limit or hits.exact or look.is_complete:
+    if hits.came >= limit or hits.exact:
         return hits
     return rank(profile, fetch(statement(scope, profile, vector, limit, Look(exact=True))), limit)
 

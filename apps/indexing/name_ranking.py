@@ -106,7 +106,7 @@ class _Judged:
         """How well a bearer of a well-known name fits beside the one that fits best."""
         if asked.only_common_words:
             folded = fold(asked.text.strip())
-            if folded in {fold(name) for name in (self.stem, document.title, *document.aliases) if name}:
+            if folded in {fold(name) for name in self._told if name}:
                 self.name_class = "exact_name"
         elif self.wanted and self.wanted in self.names:
             self.name_class = "exact_name"

@@ -15,7 +15,7 @@ from apps.repos.code.around_hits import Around as CodeAround
 from apps.repos.models_code import CodeNode
 from apps.retrieval.hits import PASSAGES, hydrate_with
 from apps.retrieval.packing import Pointer
-from apps.retrieval.surroundings import Document, LinksOut, around
+from apps.retrieval.surroundings import Document, LinksOut, Near, around
 
 if TYPE_CHECKING:
     from apps.indexing.scope import Scope
@@ -36,7 +36,6 @@ MOST_LITERALS = 1000
 """Places in code that name one document; they are counted so far."""
 
 Tier = Literal["seed", "graph", "link", "code reference", "co-located"]
-Around = Mapping[UUID, Sequence[Document]]
 Code = tuple["Streams", "Fused"]
 """The code block and its rows in order."""
 
@@ -75,13 +74,11 @@ def pointers_around(
     known = {document.id for document in seeds}
     found = _graph([one for one in neighbours if one.place.document_id not in known], len(seeds))
     known |= {one.document_id for one in found if one.document_id}
-    told = {*known, *map(UUID, worth)}
+    told = {*map(str, known), *worth}
     linked, beside = around(scope, seeds, links.pairs, told, BEST_AROUND)
     found += _documents("link", linked, "linked from", seeds, worth, known)
     found += of_code(seeds, rows, links.files, code)
-    folders = {id_: near.documents for id_, near in beside.items()}
-    others = {id_: near.others for id_, near in beside.items()}
-    return found + _documents("co-located", folders, "in the folder of", seeds, worth, known, others)
+    return found + _documents("co-located", beside, "in the folder of", seeds, worth, known)
 
 
 def _worth(fused: Fused) -> dict[str, float]:
@@ -111,23 +108,22 @@ def _graph(neighbours: Sequence[NearPage], seeds: int) -> list[Pointer]:
 
 def _documents(
     tier: Tier,
-    found: Around,
+    found: Mapping[UUID, Near],
     words: str,
     seeds: Sequence[Document],
     worth: Mapping[str, float],
     known: set[UUID],
-    others: Mapping[UUID, int] | None = None,
 ) -> list[Pointer]:
-    """The best five of each seed by their own match with the task, the rest counted with the ``others`` that nobody
-    looked at. What is shown becomes known."""
+    """The best five of each seed by their own match with the task, the rest counted. What is shown becomes known."""
     pointers: list[Pointer] = []
     for seed in seeds:
-        near = [document for document in found.get(seed.id, ()) if document.id not in known]
+        around_seed = found.get(seed.id, Near(()))
+        near = [document for document in around_seed.documents if document.id not in known]
         near.sort(key=lambda document: (-worth.get(str(document.id), 0.0), document.path))
         shown = near[:BEST_AROUND]
         pointers += [pointer(tier, document, document.whole(), f"{words} {seed.path}") for document in shown]
         known |= {document.id for document in shown}
-        if left := len(near) - len(shown) + (others or {}).get(seed.id, 0):
+        if left := len(near) - len(shown) + around_seed.others:
             pointers.append(_more(tier, left, f"{words} {seed.path}"))
     return pointers
 

@@ -128,6 +128,12 @@ class _DocumentShelf:
         url = place_in(self.address(source, slug), anchor, first, last)
         return winner_of(row, layer=self.layer, source=source, url=url, language=language, anchor=anchor)
 
+    def ref(self, id: UUID, label: str) -> SourceRef:
+        raise NotImplementedError
+
+    def source(self, row: Sequence[Any]) -> SourceRef:
+        return self.ref(row[13], row[14])
+
     def address(self, source: SourceRef, slug: str) -> str:
         raise NotImplementedError
 
@@ -170,8 +176,8 @@ class RepositoryShelf(_DocumentShelf):
             ),
         )
 
-    def source(self, row: Sequence[Any]) -> SourceRef:
-        return repository_ref(row[13], row[14])
+    def ref(self, id: UUID, label: str) -> SourceRef:
+        return repository_ref(id, label)
 
     def address(self, source: SourceRef, slug: str) -> str:
         return f"{source.url}/docs/{slug}"
@@ -239,8 +245,8 @@ class CollectionShelf(_DocumentShelf):
             ),
         )
 
-    def source(self, row: Sequence[Any]) -> SourceRef:
-        return collection_ref(row[13], row[14])
+    def ref(self, id: UUID, label: str) -> SourceRef:
+        return collection_ref(id, label)
 
     def address(self, source: SourceRef, slug: str) -> str:
         return f"{source.url}/documents/{slug}"

@@ -70,7 +70,8 @@ class Snippet(NamedTuple):
     @property
     def opens_inside(self) -> bool:
         """Whether text of the chunk, other than headings, stands before the opening."""
-        return self.opening > self.head if self.opening else self.cut_before
+        opening = self.opening
+        return opening > self.head if opening else self.cut_before
 
     def opened_parts(self) -> list[tuple[str, bool]]:
         """``parts`` from the opening on."""

@@ -112,8 +112,7 @@ def run_blocks(
                 by_name = streams.block == "docs" and only != "dense" and named
                 pools.append(names.pool(streams.scope, streams.terms) if by_name else None)
                 allowed = Allowed.of(streams.scope)
-                if allowed is not None:
-                    named_first += (*allowed.fragments, *dense.counted(look, allowed))
+                named_first += dense.with_clause(look, allowed)
                 parts += [
                     Fragment(f"SELECT {place}, q.* FROM ({part.sql}) q", part.params)  # noqa: S608
                     for part in _parts(streams, look, pools[-1], by_symbol, vector, limit, only, allowed)
@@ -131,7 +130,7 @@ def run_blocks(
                 streams.pending = names.rank(streams.scope, streams.terms, pool, mine, streams.lexical)
             if look is not None and streams.profile is not None:
                 found = dense.rank(streams.profile, mine, limit)
-                streams.dense = dense.completed(found, streams.scope, streams.profile, vector, limit, look)
+                streams.dense = dense.completed(found, streams.scope, streams.profile, vector, limit)
     except DatabaseError:
         for streams, by_symbol in zip(blocks, symbols, strict=True):
             _one_by_one(streams, by_symbol, limit)

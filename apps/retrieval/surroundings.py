@@ -92,22 +92,22 @@ def _changed(store: str) -> RawSQL:
     )
 
 
-class Beside(NamedTuple):
-    """Documents in the folder of a seed, by path; of ``others`` there are so many more."""
+class Near(NamedTuple):
+    """Documents around a seed; of ``others`` there are so many more, that nobody looked at."""
 
     documents: Sequence[Document]
-    others: int
+    others: int = 0
 
 
 def around(
-    scope: Scope, seeds: Sequence[Document], pairs: Sequence[tuple[UUID, UUID]], told: Some[UUID], most: int
-) -> tuple[dict[UUID, list[Document]], dict[UUID, Beside]]:
-    """Of each seed the targets of its links, which ``pairs`` are, and the other documents in its folder; both inside
-    the scope, by one statement. Of a folder those in ``told`` and the first ``most`` others by path: the rest is only
-    counted, since folders hold thousands.
+    scope: Scope, seeds: Sequence[Document], pairs: Sequence[tuple[UUID, UUID]], told: Some[str], most: int
+) -> tuple[dict[UUID, Near], dict[UUID, Near]]:
+    """Of each seed the targets of its links, which ``pairs`` are, and the other documents in its folder, by path; both
+    inside the scope, by one statement. Of a folder those whose id, as text, is in ``told`` and the first ``most``
+    others: the rest is only counted, since folders hold thousands.
     """
     linked = [target for _, target in pairs]
-    ids = {*told, *linked, *(seed.id for seed in seeds)}
+    ids = {*told, *map(str, linked), *(str(seed.id) for seed in seeds)}
     parts = [
         _named(scope, store, [seed for seed in seeds if seed.store == store], linked, ids, most)
         for store in sorted({seed.store for seed in seeds})
@@ -116,8 +116,9 @@ def around(
     targets: dict[UUID, Document] = {}
     folders: dict[tuple[UUID, str], tuple[list[Document], int]] = {}
     for store, place, total, id_, source_id, slug, title, path, size, lines in fetch(union(parts)) if parts else ():
-        source = _REF[store](source_id, labels[source_id])
-        url = _SHELVES[store].address(source, slug)
+        shelf = _SHELVES[store]
+        source = shelf.ref(source_id, labels[source_id])
+        url = shelf.address(source, slug)
         document = Document(id_, store, source, title, path, "", (), {}, "", url, size, lines)
         if place:
             folders.setdefault(_place(document), ([], total))[0].append(document)
@@ -127,12 +128,12 @@ def around(
     for source_of, target in pairs:
         if target in targets and target != source_of:
             linked_from[source_of].append(targets[target])
-    beside: dict[UUID, Beside] = {}
+    beside: dict[UUID, Near] = {}
     for seed in seeds:
         found, total = folders.get(_place(seed), ((), 0))
         near = sorted((one for one in found if one.id != seed.id), key=lambda one: one.path)
-        beside[seed.id] = Beside(near, max(total - len(found), 0))
-    return linked_from, beside
+        beside[seed.id] = Near(near, max(total - len(found), 0))
+    return {seed: Near(documents) for seed, documents in linked_from.items()}, beside
 
 
 _COLUMNS = {
@@ -140,13 +141,12 @@ _COLUMNS = {
     "md_collections": ("md_documents", "collection_id", "source_key", "d.id::text", " AND d.trashed_at IS NULL"),
 }
 """Of each store: table of documents, columns of source and path, what addresses a document, and which are live."""
-_REF = {"repo_docs": repository_ref, "md_collections": collection_ref}
 _SHELVES = {shelf.store: shelf for shelf in (RepositoryShelf(), CollectionShelf())}
 _LAST = chr(0x10FFFF)
 
 
 def _named(
-    scope: Scope, store: str, seeds: Sequence[Document], targets: Sequence[UUID], told: Some[UUID], most: int
+    scope: Scope, store: str, seeds: Sequence[Document], targets: Sequence[UUID], told: Some[str], most: int
 ) -> Fragment:
     """Documents of one store as they are named: those beside ``seeds`` with the place and size of their folder, and
     ``targets`` with place 0. In the C collation "a0" follows on all that begins with "a/"."""
@@ -155,20 +155,19 @@ def _named(
     begins = [f"{folder}/" if folder else "" for _, folder in folders]
     ends = [f"{folder}0" if folder else _LAST for _, folder in folders]
     return Fragment(
-        "WITH near AS MATERIALIZED (SELECT d.id, f.place, count(*) OVER (PARTITION BY f.place) AS total, "  # noqa: S608
-        "d.id = ANY(%s::uuid[]) AS told, "
-        f'row_number() OVER (PARTITION BY f.place, d.id = ANY(%s::uuid[]) ORDER BY d.{path} COLLATE "C", d.id) '
-        "AS rank "
+        "WITH near AS MATERIALIZED (SELECT id, place, told, count(*) OVER (PARTITION BY place) AS total, "  # noqa: S608
+        "row_number() OVER (PARTITION BY place, told ORDER BY path, id) AS rank "
+        f'FROM (SELECT d.id, f.place, d.id = ANY(%s::uuid[]) AS told, d.{path} COLLATE "C" AS path '
         "FROM unnest(%s::uuid[], %s::text[], %s::text[]) WITH ORDINALITY f(source, begin, behind, place) "
         f'JOIN {table} d ON d.{source} = f.source AND d.{path} >= f.begin COLLATE "C" '
-        f"AND d.{path} < f.behind COLLATE \"C\" AND strpos(substr(d.{path}, length(f.begin) + 1), '/') = 0{live}) "
+        f"AND d.{path} < f.behind COLLATE \"C\" AND strpos(substr(d.{path}, length(f.begin) + 1), '/') = 0{live}) p) "
         f"SELECT '{store}', n.place, n.total, d.id, d.{source}, {slug}, d.title, d.{path}, d.size::bigint, "
         "d.line_count "
         "FROM (SELECT id, place, total FROM near WHERE told OR rank <= %s UNION ALL "
         f"SELECT d.id, 0, 0 FROM {table} d WHERE d.id = ANY(%s::uuid[]) AND d.{source} = ANY(%s::uuid[]){live}) n "
         f"JOIN {table} d ON d.id = n.id",
         (
-            *(numbers_text(map(str, told)),) * 2,
+            numbers_text(told),
             [id_ for id_, _ in folders],
             begins,
             ends,
